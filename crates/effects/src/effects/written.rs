@@ -146,6 +146,8 @@ impl Line<'_> {
         let place = self.place(&self.certain.redirects[at], &self.possible.redirects[at]);
         match &word.literal {
             Some(file) if files::is_sink(file) => {}
+            // What is done there is looked at by itself.
+            None if word.source.starts_with(['<', '>']) => {}
             Some(file) => self.output(&Output::File(file.clone()), &place, by, false),
             None => {
                 let why =
@@ -221,7 +223,10 @@ impl Line<'_> {
     }
 
     fn output(&mut self, output: &Output, place: &Place, by: usize, itself: bool) {
-        let (Output::File(name) | Output::Glob(name) | Output::Into { dir: name, .. }) = output;
+        let (Output::File(name)
+        | Output::Glob(name)
+        | Output::Below(name)
+        | Output::Into { dir: name, .. }) = output;
         let base = self.base(name, place);
         let sure = base.is_some();
         for dir in base.map_or_else(|| place.possible.clone(), |dir| vec![dir]) {
@@ -236,6 +241,13 @@ impl Line<'_> {
         let target = |from: &Path, name: &str| Target::of(self.world, from, name).ok();
         match output {
             Output::File(file) => target(from, file).map(|file| (file, true)).into_iter().collect(),
+            Output::Below(file) => {
+                let file = target(from, file).map(|file| {
+                    let exact = !self.world.is_dir(&file.real);
+                    (file, exact)
+                });
+                file.into_iter().collect()
+            }
             Output::Glob(pattern) => {
                 let found = files::expand(self.world, from, pattern).unwrap_or_default();
                 let found = found.iter().filter_map(|file| Target::of(self.world, from, file).ok());
@@ -387,6 +399,10 @@ mod tests {
             ("git rm --cached a", &[]),
             ("git restore a", &["a"]),
             ("git clone https://h/x d/x", &["d/x"]),
+            ("git restore -s HEAD src d/x", &["d/x"]),
+            ("mkdir -p src && tee src/f", &["src/f"]),
+            ("cat a > >(sort -o out)", &["out"]),
+            ("cp a /dev/null", &[]),
             ("uniq a out", &["out"]),
             ("zip -r out.zip src", &["out.zip"]),
             ("gzip -c a", &[]),

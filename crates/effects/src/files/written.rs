@@ -39,6 +39,8 @@ pub(crate) enum Output {
     File(String),
     /// Those that fit.
     Glob(String),
+    /// This one, or what is in it if it is a directory.
+    Below(String),
     /// The one of this name in the directory; the directory's own name stands for it if it is none and may be none.
     Into {
         /// The directory.
@@ -122,7 +124,9 @@ impl Output {
     /// The file, or the directory that it is in.
     fn place(self) -> Operand {
         match self {
-            Self::File(file) | Self::Into { dir: file, .. } => Operand::Fixed(file),
+            Self::File(file) | Self::Below(file) | Self::Into { dir: file, .. } => {
+                Operand::Fixed(file)
+            }
             Self::Glob(pattern) => Operand::Glob(pattern),
         }
     }
@@ -148,12 +152,25 @@ impl Written {
                 Some(text) if text.is_empty() || is_sink(text) => {}
                 Some(text) => self.sure.push(Output::File(text.clone())),
                 None if is_glob(&word.source) => self.sure.push(Output::Glob(word.source.clone())),
+                // What is done there is looked at by itself.
+                None if word.source.starts_with(['<', '>']) => {}
                 // What `find` puts there is in the directories it goes through.
                 None if word.source == "{}" => {}
                 None => {
                     self.may_write([word]);
                     self.is_unnamed(word);
                 }
+            }
+        }
+    }
+
+    /// These words name files that are written, or directories in which something is.
+    fn writes_below<'w>(&mut self, words: impl IntoIterator<Item = &'w Word>) {
+        let before = self.sure.len();
+        self.writes(words);
+        for output in &mut self.sure[before..] {
+            if let Output::File(file) = output {
+                *output = Output::Below(std::mem::take(file));
             }
         }
     }
@@ -312,7 +329,7 @@ impl Written {
                 let given = arguments.has(Kind::Read)
                     || name == "chmod"
                         && arguments.letters.contains(['r', 'w', 'x', 'X', 's', 't']);
-                self.writes(operands.iter().skip(usize::from(!given)));
+                self.writes_below(operands.iter().skip(usize::from(!given)));
             }
             "chattr" => {
                 self.writes(operands.iter().filter(|word| !word.source.starts_with(['+', '='])))
@@ -323,6 +340,8 @@ impl Written {
                     self.writes(operands.iter().skip(1));
                 }
             }
+            // Nothing happens where there is one.
+            "mkdir" => self.writes_below(operands),
             "mknod" => self.writes(operands.first()),
             "patch" if told(&[], &["dry-run"]) => {}
             "patch" => {
@@ -368,7 +387,7 @@ impl Written {
             (None, Some((last, sources))) => (sources, last),
             (None, None) => return,
         };
-        if across && is_remote(&to.source) {
+        if across && is_remote(&to.source) || to.literal.as_deref().is_some_and(is_sink) {
             return;
         }
         if name == "mv" {
@@ -480,9 +499,17 @@ impl Written {
                 arguments.operands = operands;
                 return self.of_placed("mv", &arguments);
             }
-            "rm" if !looks => return self.writes(&operands),
+            "rm" if !looks => return self.writes_below(&operands),
             "restore" if !call.has(&["--staged"]) && !call.has_letter("S", "s") => {
-                return self.writes(&operands);
+                // Behind `-s` stands what they are taken from.
+                let of_source = |at: usize| {
+                    let before = at.checked_sub(1).and_then(|at| call.arguments.get(at));
+                    before.is_some_and(|word| matches!(word.source.as_str(), "-s" | "--source"))
+                };
+                let places =
+                    (0..call.arguments.len()).filter(|at| is_operand(&&call.arguments[*at]));
+                let named = operands.iter().zip(places).filter(|(_, at)| !of_source(*at));
+                return self.writes_below(named.map(|(word, _)| word));
             }
             // The address comes first.
             "clone" => match &operands[..] {
