@@ -1,9 +1,11 @@
 //! Effects: what a call would touch, in terms every gate understands.
 
+mod fixed;
 mod git;
 mod packed;
 mod places;
 mod values;
+mod written;
 
 use std::path::{Path, PathBuf};
 
@@ -18,6 +20,7 @@ use crate::read_only;
 use crate::shell::{self, Direction, Script, Step};
 use git::Line;
 use values::{Place, Values};
+pub use written::Written;
 
 /// The limit for a command line, in bytes; a longer one counts as opaque.
 const MAX_COMMAND: usize = 10_000;
@@ -49,12 +52,8 @@ pub struct Effects {
     pub start: Option<Target>,
     /// Directories its commands may run in: where it starts, and wherever it changes to.
     pub dirs: Vec<PathBuf>,
-    /// For each command, the directory it runs in, where that is certain.
-    pub command_dirs: Vec<Option<PathBuf>>,
-    /// Of the redirections that write, those whose file is certain.
-    pub certainly_redirected: Vec<Target>,
-    /// Why the files of others are not.
-    pub wanders: Option<String>,
+    /// What it really writes, where it then is.
+    pub written: Written,
     /// What a command reads from the text depends on variables.
     pub here_expands: bool,
     /// Set when the command line makes a link, and names further on may lead through it.
@@ -194,7 +193,7 @@ impl Effects {
         let one_scope = outermost == script.commands.len();
         let values = Values { world, script: &script, one_scope };
         let possible = places::possible(&start, &script);
-        let certain = places::certain(&start, &script);
+        let fixed = fixed::Fixed::new(source, values, home);
         let mut effects = Self {
             opaque: script.opaque.clone().or_else(|| possible.doubt.clone()),
             here_expands: script.here_expands,
@@ -204,7 +203,7 @@ impl Effects {
         };
         effects.doubt_commands(&script);
         effects.redirect(&values, home, &possible)?;
-        effects.be_certain(world, &script, &certain);
+        effects.written = written::written(&start, &script, &fixed, &possible);
         let mut hiding = Vec::new();
         let line = Line { source, script: &script };
         for (at, command) in script.commands.iter().enumerate() {
@@ -320,35 +319,6 @@ impl Effects {
         self.writes.clone_from(&self.redirected);
         self.reads.clone_from(&self.fed);
         Ok(())
-    }
-
-    /// Notes which directories are certain, and which of the written files.
-    fn be_certain(&mut self, world: &dyn World, script: &Script, places: &places::Places) {
-        let one = |dirs: &Vec<PathBuf>| match (&dirs[..], &places.doubt) {
-            ([dir], None) => Some(dir.clone()),
-            // Bash keeps the name of a link that it went through.
-            ([dir, other], None) if world.resolve(Path::new("/"), other).as_ref() == Ok(dir) => {
-                Some(dir.clone())
-            }
-            _ => None,
-        };
-        self.command_dirs = places.commands.iter().map(one).collect();
-        for (redirect, dirs) in script.redirects.iter().zip(&places.redirects) {
-            let Some(target) = &redirect.target.literal else { continue };
-            if redirect.direction == Direction::Read || files::is_sink(target) {
-                continue;
-            }
-            let dir = if target.starts_with('/') { dirs.first().cloned() } else { one(dirs) };
-            match dir.and_then(|dir| Target::of(world, &dir, target).ok()) {
-                Some(target) if self.certainly_redirected.contains(&target) => {}
-                Some(target) => self.certainly_redirected.push(target),
-                None => {
-                    self.wanders.get_or_insert(format!(
-                        "the redirection target {target} is relative and the command changes directory"
-                    ));
-                }
-            }
-        }
     }
 
     /// Notes the files that a command is known to take. Whether it writes one whose name only the run shows.

@@ -11,6 +11,7 @@ mod made;
 mod pattern;
 mod tables;
 mod trees;
+mod written;
 
 use crate::commands::{base_name, is_finder, name, suffixes, unwrapped};
 use crate::programs::{self, Arguments, Kind, Operands, Program};
@@ -24,6 +25,7 @@ pub(crate) use pattern::{expand, is_glob};
 use tables::RECURSIVE;
 pub use trees::Skips;
 pub(crate) use trees::Tree;
+pub(crate) use written::{Output, written};
 
 /// What a command does with a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -32,6 +32,6 @@ mod wrappers;
 
 pub use ona_types::World;
 
-pub use effects::{Access, Effects, Given, Skips, Start, TrackedFiles, Tree};
+pub use effects::{Access, Effects, Given, Skips, Start, TrackedFiles, Tree, Written};
 pub use read_only::{git_only_reads, why_git_is_not_free};
 pub use surroundings::Surroundings;

@@ -58,6 +58,8 @@ pub struct Governed {
     pub intent: Option<Intent>,
     /// How the scope was judged.
     pub scope: ScopeValidation,
+    /// Why it may write outside the workspace, where nobody sees it.
+    pub unseen: Vec<String>,
     /// The class of change that the call claims.
     pub claimed: Option<MutationClass>,
     /// The hash of each file it names, at the time of the judgement.
@@ -170,6 +172,7 @@ pub fn check_call(workspace: &Arc<Workspace>, subject: &Subject<'_>) -> (Governe
             _ => None,
         },
         scope: ScopeValidation::Exempt,
+        unseen: Vec::new(),
         claimed: metadata.mutation_class.and_then(MutationClass::from_name),
         seen: Vec::new(),
     };
@@ -192,7 +195,8 @@ pub fn check_call(workspace: &Arc<Workspace>, subject: &Subject<'_>) -> (Governe
         }
         Decision::Allow(allowed) => {
             governed.scope = allowed.scope();
-            let Allowed { files, approval, .. } = allowed;
+            let Allowed { files, approval, unseen, .. } = allowed;
+            governed.unseen = unseen;
             let hash = |real: &Path| ona_files::content(real).ok().map(|bytes| prefixed_hash(&bytes));
             governed.seen =
                 files.into_iter().map(|file| (file.real.clone(), hash(&file.real))).collect();

@@ -17,7 +17,7 @@ use crate::scope::{Held, Outside, relative};
 use ona_trace::entry::ScopeValidation;
 use ona_trace::ledger::LEDGER_PATH;
 
-pub use written::written;
+pub use written::{Elsewhere, written};
 
 /// What kind of call it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,6 +58,8 @@ pub struct Request<'a> {
     pub class: CallClass,
     /// What it would write.
     pub targets: Targets<'a>,
+    /// What it may do outside the workspace.
+    pub elsewhere: &'a Elsewhere,
     /// The intent the call itself names.
     pub intent_id: Option<&'a str>,
     /// The class of change the call itself names.
@@ -87,6 +89,8 @@ pub struct Allowed {
     pub files: Vec<InScope>,
     /// Why other files may be written: the changes have to be checked after the run.
     pub unknown: Option<String>,
+    /// Why files outside the workspace may be written, where nothing is compared: for the trace.
+    pub unseen: Vec<String>,
     /// A human has to approve it (S4), for this reason.
     pub approval: Option<String>,
 }
@@ -152,12 +156,13 @@ fn chain(request: &Request<'_>, intents: &Intents) -> Result<Allowed, Refusal> {
     not_blocked(request.ignore, intent)?;
     metadata(request, intent)?;
     let files = scope(request, intent)?;
+    let unseen = elsewhere(request, intent)?;
     fresh(request, &files)?;
     let unknown = match request.targets {
         Targets::Known(_) => None,
         Targets::Partly(_, why) => Some(why.to_owned()),
     };
-    Ok(Allowed { intent: Some(intent.id.clone()), files, unknown, approval: None })
+    Ok(Allowed { intent: Some(intent.id.clone()), files, unknown, unseen, approval: None })
 }
 
 /// S2 step 1: there is an active intent.
@@ -277,6 +282,18 @@ fn scope(request: &Request<'_>, intent: &Intent) -> Result<Vec<InScope>, Refusal
         }
     }
     Ok(files)
+}
+
+/// What may be written outside the workspace cannot be judged, nor seen afterwards: `failure_mode` says what then (S2
+/// §3.3). What is not seen to write is only noted.
+fn elsewhere(request: &Request<'_>, intent: &Intent) -> Result<Vec<String>, Refusal> {
+    let Elsewhere { possible, unseen } = request.elsewhere;
+    match possible {
+        Some(why) if request.policy.failure_mode == FailureMode::Closed => {
+            Err(Refusal::ScopeValidationFailed { id: intent.id.clone(), why: why.clone() })
+        }
+        possible => Ok(possible.iter().chain(unseen).cloned().collect()),
+    }
 }
 
 /// Whether a path is the trace, or a directory that contains it. An agent must never change the record of its own

@@ -10,7 +10,7 @@ use ona_trace::paths::UnsafePath;
 use ona_types::ToolKind;
 
 use crate::file::{self, Intents, LoadError, Loader, Stamp, stamp};
-use crate::gate::{CallClass, Decision, Request, Targets, judge, written};
+use crate::gate::{CallClass, Decision, Elsewhere, Request, Targets, judge, written};
 use crate::hook_policy::{Class, Classified, HookPolicy, POLICY_FILE};
 use crate::ignore::{IGNORE_FILES, Ignore};
 
@@ -111,6 +111,7 @@ impl Workspace {
             CallClass::Classified(_) => written(asked.effects),
             _ => (asked.effects.writes.clone(), asked.effects.opaque.clone()),
         };
+        let elsewhere = Elsewhere::of(asked.effects, &self.root);
         let request = Request {
             root: &self.root,
             intents: intents.as_deref(),
@@ -122,6 +123,7 @@ impl Workspace {
                 Some(why) => Targets::Partly(&certain, why),
                 None => Targets::Known(&certain),
             },
+            elsewhere: &elsewhere,
             intent_id: asked.intent_id,
             mutation_class: asked.mutation_class,
             stale: asked.stale,

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use ona_types::World;
 
+use super::fixed::Fixed;
 use super::{TOPLEVEL, checkout};
 use crate::files;
 use crate::path;
@@ -39,13 +40,13 @@ pub(super) struct Places {
 
 /// Every directory that each part of the script may run in.
 pub(super) fn possible(start: &Start<'_>, script: &Script) -> Places {
-    Walk::new(*start, script, false).through()
+    Walk::new(*start, script, None).through()
 }
 
 /// The directory that each part runs in, if it is one: a change to a directory that is there is taken to succeed as
-/// long as nothing before it could have removed that directory.
-pub(super) fn certain(start: &Start<'_>, script: &Script) -> Places {
-    Walk::new(*start, script, true).through()
+/// long as nothing before it could have removed that directory. Variables that the line sets count, and so does the home.
+pub(super) fn certain(start: &Start<'_>, script: &Script, values: &Fixed<'_>) -> Places {
+    Walk::new(*start, script, Some(values)).through()
 }
 
 /// Where the script may be.
@@ -94,8 +95,8 @@ enum Part {
 struct Walk<'a> {
     start: Start<'a>,
     script: &'a Script,
-    /// What is there now is taken to be there then.
-    trusts: bool,
+    /// What is there now is taken to be there then, and variables to have these values.
+    values: Option<&'a Fixed<'a>>,
     /// Nothing so far could have removed a directory.
     quiet: bool,
     state: State,
@@ -109,7 +110,7 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    fn new(start: Start<'a>, script: &'a Script, trusts: bool) -> Self {
+    fn new(start: Start<'a>, script: &'a Script, values: Option<&'a Fixed<'a>>) -> Self {
         let here = vec![start.cwd.to_owned()];
         let places = Places {
             commands: vec![Vec::new(); script.commands.len()],
@@ -120,7 +121,7 @@ impl<'a> Walk<'a> {
         Self {
             start,
             script,
-            trusts,
+            values,
             quiet: true,
             state: State::all_at(here),
             frames: Vec::new(),
@@ -231,6 +232,8 @@ impl<'a> Walk<'a> {
 
     fn run(&mut self, at: usize) {
         let command = &self.script.commands[at];
+        let command =
+            &self.values.map_or_else(|| command.clone(), |known| known.command(command, at));
         let all = self.state.all();
         self.state = State::all_at(all.clone());
         let words = shell_words(command);
@@ -238,13 +241,17 @@ impl<'a> Walk<'a> {
         match name {
             Some("cd" | "pushd") => self.change(command, name == Some("pushd"), all),
             Some("popd") => {
-                let back =
-                    self.pushed.pop().flatten().filter(|_| self.trusts && self.is_straight());
+                let back = self
+                    .pushed
+                    .pop()
+                    .flatten()
+                    .filter(|_| self.values.is_some() && self.is_straight());
                 let back = back.unwrap_or_else(|| self.places.all.clone());
-                self.state = State { ok: back, bad: if self.trusts { Vec::new() } else { all } };
+                self.state =
+                    State { ok: back, bad: if self.values.is_some() { Vec::new() } else { all } };
             }
             // A script of its own may go anywhere.
-            Some("source" | ".") if self.trusts => {
+            Some("source" | ".") if self.values.is_some() => {
                 self.doubt("it runs a script that may change directory".to_owned());
             }
             Some("exit") if self.script.steps.iter().all(|step| *step != Step::Later) => {
@@ -277,7 +284,8 @@ impl<'a> Walk<'a> {
             }
         }
         let are_there = there.iter().all(|dir| self.start.world.is_dir(dir));
-        let fails = if self.trusts && self.quiet && are_there { Vec::new() } else { from };
+        let fails =
+            if self.values.is_some() && self.quiet && are_there { Vec::new() } else { from };
         self.places.all = union(std::mem::take(&mut self.places.all), &there);
         if self.places.all.len() > MAX_DIRS {
             self.doubt("it changes directory too often to follow".to_owned());
@@ -308,7 +316,10 @@ impl<'a> Walk<'a> {
         let world = self.start.world;
         let to: Vec<(String, bool)> = match operand {
             None if pushes => return None,
-            None => vec![("~".to_owned(), false)],
+            None => match self.values.and_then(Fixed::home) {
+                Some(home) => vec![(home.to_owned(), true)],
+                None => vec![("~".to_owned(), false)],
+            },
             Some(word) => match word.literal.as_deref() {
                 Some("-") => return None,
                 Some(text) => vec![(text.to_owned(), true)],
@@ -383,7 +394,10 @@ mod tests {
         }
         let script = crate::commands::expand(shell::parse(source));
         let start = Start { world: &Disk, cwd: &root, home: None };
-        let found = if certainly { certain(&start, &script) } else { possible(&start, &script) };
+        let values = super::super::Values { world: &Disk, script: &script, one_scope: false };
+        let values = Fixed::new(source, values, None);
+        let found =
+            if certainly { certain(&start, &script, &values) } else { possible(&start, &script) };
         let shown = |all: Vec<Vec<PathBuf>>| -> Vec<Vec<String>> {
             let short =
                 |dir: &PathBuf| dir.strip_prefix(&root).unwrap_or(dir).display().to_string();

@@ -87,8 +87,21 @@ impl Values<'_> {
         choice
     }
 
+    /// The text that a variable certainly has in a command.
+    pub(super) fn certain(&self, name: &str, command: usize) -> Option<String> {
+        let all = self.script.commands.iter().flat_map(|command| &command.loops);
+        let looped = all.chain(self.script.redirects.iter().flat_map(|redirect| &redirect.loops));
+        let alone = looped.into_iter().all(|one| one.name != name);
+        self.set_once(name, Some(command)).filter(|_| alone).and_then(|value| plain(&value))
+    }
+
     /// What a variable is certainly set to before a command, once.
     fn settled(&self, name: &str, before: Option<usize>) -> Option<String> {
+        let value = self.set_once(name, before)?;
+        plain(&value).or_else(|| self.temporary(&value))
+    }
+
+    fn set_once(&self, name: &str, before: Option<usize>) -> Option<String> {
         let before = before.filter(|_| self.one_scope && !self.script.sets_beyond_loops)?;
         let mut all = self.script.commands.iter().enumerate().flat_map(|(at, command)| {
             let own = command.assignments.iter().filter(|one| one.name == name);
@@ -96,8 +109,7 @@ impl Values<'_> {
         });
         let (at, only) = all.next()?;
         let sure = only.sure && at < before && all.next().is_none();
-        let value = || plain(&only.value).or_else(|| self.temporary(&only.value));
-        sure.then(value).flatten()
+        sure.then(|| only.value.clone())
     }
 
     /// What `mktemp` makes is new.
@@ -156,7 +168,7 @@ fn plain(value: &str) -> Option<String> {
 }
 
 /// The variables in a word.
-fn variables(source: &str) -> impl Iterator<Item = &str> {
+pub(super) fn variables(source: &str) -> impl Iterator<Item = &str> {
     let name = |rest: &'_ str| {
         let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
         end.unwrap_or(rest.len())
@@ -169,7 +181,7 @@ fn variables(source: &str) -> impl Iterator<Item = &str> {
 }
 
 /// A word with the value of a variable in its place.
-fn with_value(word: &Word, name: &str, value: &str) -> Word {
+pub(super) fn with_value(word: &Word, name: &str, value: &str) -> Word {
     if word.literal.is_some() {
         return word.clone();
     }

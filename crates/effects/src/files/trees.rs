@@ -184,7 +184,7 @@ pub(super) fn one_name(literals: &[&str]) -> Vec<String> {
     }
 }
 
-fn is_run(text: &str) -> bool {
+pub(super) fn is_run(text: &str) -> bool {
     text.starts_with("-exec")
         || text.starts_with("--exec")
         || matches!(text, "-ok" | "-okdir" | "-x" | "-X")

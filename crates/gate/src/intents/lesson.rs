@@ -46,6 +46,7 @@ pub fn note(
     entry.tool_name = "lesson".to_owned();
     entry.actor = Some("ona".to_owned());
     entry.scope_validation = Some(ScopeValidation::Exempt);
+    entry.warnings.clear();
     let versions = Versions { path: &name, old: old.as_deref(), new: new.as_deref() };
     ona_trace::mutation::describe(&mut entry, &[versions], None);
     Ok(Some(entry))

@@ -29,6 +29,9 @@ use ona_repo::snapshot::{Change, Side};
 /// A warning: the earlier content of the file is unknown, so the changed lines are too.
 const BEFORE_UNKNOWN: &str = "before_unknown";
 
+/// A warning: files outside the workspace may have been written, and nobody has seen it.
+const UNSEEN: &str = "outside_unseen";
+
 /// The event that records how long the trace is: whoever truncates the trace cannot change the record.
 pub const APPENDED: &str = "trace.appended";
 
@@ -98,6 +101,7 @@ pub fn entry(governed: &Governed, who: Who) -> TraceEntry {
         model: who.model,
         approver: who.approver,
         host: who.host,
+        warnings: governed.unseen.iter().map(|why| format!("{UNSEEN}: {why}")).collect(),
         ..TraceEntry::new()
     }
 }

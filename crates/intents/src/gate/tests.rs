@@ -28,6 +28,7 @@ struct Case {
     class: CallClass,
     targets: Vec<Target>,
     unsure: Option<&'static str>,
+    elsewhere: Elsewhere,
     metadata: (Option<&'static str>, Option<&'static str>),
     stale: Vec<PathBuf>,
 }
@@ -45,6 +46,7 @@ fn case(selected: &'static str, path: &str) -> Case {
         class: CallClass::Write,
         targets: vec![target(path)],
         unsure: None,
+        elsewhere: Elsewhere::default(),
         metadata: (None, None),
         stale: Vec::new(),
     }
@@ -68,6 +70,7 @@ impl Case {
                 None => Targets::Known(&self.targets),
                 Some(why) => Targets::Partly(&self.targets, why),
             },
+            elsewhere: &self.elsewhere,
             intent_id: self.metadata.0,
             mutation_class: self.metadata.1,
             stale: &self.stale,
@@ -284,6 +287,20 @@ fn a_gate_that_cannot_judge_does_what_the_policy_says() {
         case.policy.failure_mode = FailureMode::Closed;
     });
     assert_eq!(ignore.refused(), "scope_validation_failed");
+}
+
+#[test]
+fn what_may_be_written_elsewhere_goes_by_the_failure_mode() {
+    let mut call = case("INT-1", "src/a").with(|case| {
+        case.class = destructive();
+        case.elsewhere.unseen = vec!["`make` runs in /else".to_owned()];
+    });
+    call.policy.failure_mode = FailureMode::Closed;
+    assert_eq!(call.allowed().unseen.len(), 1, "nobody has seen it write");
+    call.elsewhere.possible = Some("it may write /else/f".to_owned());
+    assert_eq!(call.refused(), "scope_validation_failed");
+    call.policy.failure_mode = FailureMode::Open;
+    assert_eq!(call.allowed().unseen, ["it may write /else/f", "`make` runs in /else"]);
 }
 
 proptest! {

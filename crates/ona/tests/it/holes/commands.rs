@@ -396,3 +396,95 @@ fn the_intent_gate_judges_a_write_where_the_command_has_gone() {
         }
     }
 }
+
+/// Outside the workspace nothing is compared, so whatever is seen to write there is refused before it runs.
+#[test]
+fn the_intent_gate_judges_every_write_that_a_command_line_is_seen_to_make() {
+    let project = intent_gate::governed("failure_mode: closed\n");
+    for dir in ["docs", "src", "lib"] {
+        fs::create_dir_all(project.path(dir)).unwrap();
+    }
+    for file in ["src/a", "lib/l.md"] {
+        project.file(file, "x\n");
+    }
+    let elsewhere = project.home().join("elsewhere");
+    fs::create_dir_all(&elsewhere).unwrap();
+    fs::write(elsewhere.join("s"), "x\n").unwrap();
+    let listed = |dir: &std::path::Path| {
+        let mut names: Vec<_> =
+            fs::read_dir(dir).unwrap().map(|one| one.unwrap().file_name()).collect();
+        names.sort();
+        names
+    };
+    project.ok("SelectActiveIntent", json!({"intent_id": "INT-1"}));
+    let before = [listed(&project.home()), listed(&elsewhere), listed(&project.path("lib"))];
+    for command in [
+        "cd ~ && echo x > f",
+        "cd && echo x > f",
+        "cd $HOME && echo x > f",
+        "touch ~/f",
+        "echo x > ~/f",
+        "echo x > \"$HOME/f\"",
+        "d=OUT; cd $d && echo x > f",
+        "F=OUT/f; echo x > $F",
+        "cd OUT && sort -o f s",
+        "cd OUT && dd if=s of=f",
+        "cd OUT && install s f",
+        "cd OUT && ln -s s f",
+        "cd OUT && curl -o z.md http://127.0.0.1:1/",
+        "cd OUT && tar cf f.tar s",
+        "cd OUT && awk 'BEGIN{print > \"f\"}'",
+        "cd OUT && split s",
+        "cd OUT && find . -fprint f",
+        "cd OUT && timeout 3 touch f",
+        "cd OUT && env touch f",
+        "cd OUT && xargs touch <<< f",
+        "cd OUT && touch $PPID",
+        "cd OUT && for f in f; do touch $f; done",
+        "sort -o OUT/f src/a",
+        "dd if=src/a of=OUT/f",
+        "curl -o OUT/f http://127.0.0.1:1/",
+        "env touch OUT/f",
+        "env -C OUT touch f",
+        "sudo -n touch OUT/f",
+        "tar cf x.tar -C src a && tar xf x.tar -C OUT",
+        "cp src/* OUT",
+        "ln -s OUT src/l && echo x > src/l/f",
+        "ln -s OUT src/l; cd src/l && touch f",
+        "sed -i p lib/l.md",
+        "cd lib && sort -o z.md l.md",
+        "cd lib && git mv l.md m.md",
+        "timeout 3 rm lib/l.md",
+    ] {
+        let command = command.replace("OUT", elsewhere.to_str().unwrap());
+        let said = project.refused("Bash", json!({"command": command}));
+        assert!(said.contains("scope"), "{command}: {said}");
+        let entry = intent_gate::trace(&project).pop().unwrap().to_string();
+        assert!(
+            entry.contains("scope") && entry.contains("\"success\":false"),
+            "{command}: {entry}"
+        );
+    }
+    let after = [listed(&project.home()), listed(&elsewhere), listed(&project.path("lib"))];
+    assert_eq!(before, after);
+    assert!(!project.path("src/l").is_symlink());
+    for command in [
+        "sort -o src/b src/a",
+        "cd src && sed -i s/x/y/ a && cp a c",
+        "cp OUT/s src/s",
+        "ln -s OUT/s src/link",
+        "for f in src/*; do touch -c $f; done",
+        "env -C src touch d",
+        "d=src; cd $d && touch e",
+        "cat OUT/s > src/g",
+    ] {
+        let command = command.replace("OUT", elsewhere.to_str().unwrap());
+        project
+            .ok("Bash", json!({"command": format!("cd {} && {command}", project.dir().display())}));
+    }
+    // What nobody sees is at least on the trace.
+    fs::write(elsewhere.join("run.sh"), "true\n").unwrap();
+    project.ok("Bash", json!({"command": format!("(cd {} && sh run.sh)", elsewhere.display())}));
+    let entry = intent_gate::trace(&project).pop().unwrap();
+    assert!(entry["warnings"][0].as_str().unwrap().starts_with("outside_unseen: "), "{entry}");
+}
