@@ -282,7 +282,7 @@ impl Store {
     /// Forgets a memory.
     pub fn forget_memory(&self, id: &str, author: &Author<'_>) -> Result<Changed, StoreError> {
         // For good: what is deleted is overwritten.
-        self.read(|c| Ok(c.pragma_update(None, "secure_delete", true)?))?;
+        self.outside_transactions(|c| Ok(c.pragma_update(None, "secure_delete", true)?))?;
         let changed = self.write(|tx| {
             let Some(row) = find(tx, id)? else { return Ok(Changed::Missing) };
             if author.by == WrittenBy::Agent && row.written_by == WrittenBy::Human {
@@ -297,7 +297,7 @@ impl Store {
             event(tx, author, "memory.forgotten", json!({"memory_id": id}))?;
             Ok(Changed::Done)
         });
-        self.read(|c| Ok(c.pragma_update(None, "secure_delete", false)?))?;
+        self.outside_transactions(|c| Ok(c.pragma_update(None, "secure_delete", false)?))?;
         changed
     }
 

@@ -53,9 +53,11 @@ impl Store {
         &self,
         removes: impl FnOnce() -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        self.read(|c| Ok(c.pragma_update(None, "secure_delete", true)?))?;
+        self.outside_transactions(|c| Ok(c.pragma_update(None, "secure_delete", true)?))?;
         let value = removes()?;
-        self.read(|c| Ok(c.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?))?;
+        self.outside_transactions(|c| {
+            Ok(c.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?)
+        })?;
         Ok(value)
     }
 }

@@ -68,6 +68,11 @@ impl Connection {
         Ok(bound)
     }
 
+    /// A transaction for reading.
+    pub(crate) fn snapshot(&self) -> Result<rusqlite::Transaction<'_>> {
+        rusqlite::Transaction::new_unchecked(&self.raw, TransactionBehavior::Deferred)
+    }
+
     pub(crate) fn execute(&self, sql: &str, values: impl Values) -> Result<usize> {
         self.raw.execute(sql, params_from_iter(self.bound(&values)?))
     }

@@ -139,12 +139,27 @@ impl Store {
         Ok(value)
     }
 
-    /// Runs a query.
+    /// Runs queries, which all see the same state: another process may write between two of them.
     pub(crate) fn read<T>(
         &self,
         query: impl FnOnce(&Connection) -> Result<T, Failure>,
     ) -> Result<T, StoreError> {
-        query(&self.lock()).map_err(|failure| failure.sort(&self.path))
+        let connection = self.lock();
+        let run = || {
+            let snapshot = connection.snapshot()?;
+            let found = query(&connection)?;
+            snapshot.commit()?;
+            Ok(found)
+        };
+        run().map_err(|failure: Failure| failure.sort(&self.path))
+    }
+
+    /// Runs what does not work in a transaction.
+    pub(crate) fn outside_transactions<T>(
+        &self,
+        act: impl FnOnce(&Connection) -> Result<T, Failure>,
+    ) -> Result<T, StoreError> {
+        act(&self.lock()).map_err(|failure| failure.sort(&self.path))
     }
 
     fn lock(&self) -> MutexGuard<'_, Connection> {

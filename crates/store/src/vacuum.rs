@@ -33,7 +33,7 @@ impl Store {
             return Err(self.at_work(who.unwrap_or_else(|| "another process".into())));
         }
         let before = size(self.path());
-        self.read(|c| {
+        self.outside_transactions(|c| {
             c.busy_timeout(PATIENCE)?;
             let done = c
                 .execute_batch("BEGIN IMMEDIATE; ROLLBACK; VACUUM")

@@ -126,7 +126,7 @@ impl Store {
         // Not flushed: a power cut may lose this, which is better than a slow search. The next write
         // flushes it.
         self.leave_log()?;
-        self.read(|c| Ok(c.pragma_update(None, "synchronous", "NORMAL")?))?;
+        self.outside_transactions(|c| Ok(c.pragma_update(None, "synchronous", "NORMAL")?))?;
         // No word of theirs changes: the index is as S0's rebuild would leave it.
         let touched = self.write(|tx| {
             let mut touch = tx.prepare_cached(
@@ -140,7 +140,7 @@ impl Store {
             }
             Ok(())
         });
-        self.read(|c| Ok(c.pragma_update(None, "synchronous", "FULL")?))?;
+        self.outside_transactions(|c| Ok(c.pragma_update(None, "synchronous", "FULL")?))?;
         touched
     }
 }
