@@ -283,8 +283,7 @@ fn own_server(project: &Project) {
 
 /// A turn with the server Small, in which the model makes these calls.
 fn with_server(project: &Project, calls: &[(&str, &str, Value)], args: &[&str]) -> Ran {
-    let replies =
-        calls.iter().map(|(id, tool, input)| Reply::new().call(id, tool, input.clone()));
+    let replies = calls.iter().map(|(id, tool, input)| Reply::new().call(id, tool, input.clone()));
     let server = Server::start(replies.chain([Reply::say("Done.")]).collect::<Vec<_>>()).unwrap();
     let config = small_server();
     let ran = run(anthropic(project, &server, &["-p", "go", "--mcp-config", &config]).args(args));
