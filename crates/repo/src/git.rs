@@ -6,6 +6,7 @@
 mod fetch;
 mod history;
 mod safe;
+mod stuck;
 pub mod worktrees;
 
 use std::collections::BTreeMap;

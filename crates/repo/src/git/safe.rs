@@ -12,8 +12,8 @@ use std::{fs, io};
 
 use ona_files::{MAX_WHOLE, ReadError};
 use ona_sandbox::{ChildOutcome, ChildSpec, Ending, ending};
-use tokio::time::sleep;
 
+use super::stuck::stuck;
 use super::{GitError, MAX_OUTPUT, PATIENCE, names, whole};
 use crate::checkout::Checkout;
 use crate::discovery::{Found, find};
@@ -93,10 +93,6 @@ const WITHOUT_FILES: [&str; 14] = [
 /// maps do not count.
 const MAX_MEMORY: u64 = 2 << 20;
 
-/// After this long it is looked whether git can read its configuration at all, for as long again: an include, or the
-/// user's own file, may be a pipe.
-const LOOK_AFTER: Duration = Duration::from_secs(5);
-
 /// The limit for the repositories within a repository that are looked at.
 const MAX_SUBMODULES: usize = 1_000;
 
@@ -127,7 +123,7 @@ pub(super) async fn git(
 
 /// A file that git would wait for or never read to its end, in a repository that somebody else has made.
 fn odd_file(root: &Path) -> Option<(PathBuf, ReadError)> {
-    const FILES: [&str; 11] = [
+    const FILES: [&str; 13] = [
         "config",
         "config.worktree",
         "HEAD",
@@ -136,6 +132,8 @@ fn odd_file(root: &Path) -> Option<(PathBuf, ReadError)> {
         "commondir",
         "info/exclude",
         "info/attributes",
+        "info/grafts",
+        "info/sparse-checkout",
         "objects/info/alternates",
         "shallow",
         "logs/HEAD",
@@ -143,7 +141,7 @@ fn odd_file(root: &Path) -> Option<(PathBuf, ReadError)> {
     let checkout = Checkout::of(root)?;
     let dirs = checkout.git().into_iter().flat_map(|git| [&git.own, &git.common]);
     let own = dirs.flat_map(|dir| FILES.map(|name| dir.join(name)));
-    let top = [".git", ".gitignore", ".gitattributes", ".gitmodules"];
+    let top = [".git", ".gitignore", ".gitattributes", ".gitmodules", ".mailmap"];
     let all = own.chain(top.map(|name| checkout.top().join(name))).chain(checkout.branch_files());
     all.into_iter().find_map(|path| {
         let why = match fs::metadata(&path).ok()? {
@@ -272,7 +270,7 @@ async fn start(
     let outcome = tokio::select! {
         biased;
         outcome = ona_sandbox::run(asked, ending()) => outcome?,
-        () = is_stuck(root) => return Err(GitError::Stuck),
+        why = stuck(root) => return Err(why),
     };
     // The shell says so where there is no git.
     if outcome.ending == Ending::Exited(127) {
@@ -282,18 +280,8 @@ async fn start(
     Ok(outcome)
 }
 
-/// Waits until it is known that git cannot even read its configuration.
-async fn is_stuck(root: &Path) {
-    sleep(LOOK_AFTER).await;
-    let look = ["config", "--get", "ona.none"];
-    let look = child(root, Conditions::default(), &look, &[], LOOK_AFTER);
-    let looked = ona_sandbox::run(look, ending()).await;
-    if !looked.is_ok_and(|outcome| outcome.ending == Ending::TimedOut) {
-        std::future::pending::<()>().await;
-    }
-}
-
-fn child<'r>(
+/// A git with all of this module's conditions.
+pub(super) fn child<'r>(
     root: &'r Path,
     conditions: Conditions<'_>,
     args: &[&str],

@@ -49,6 +49,32 @@ async fn git_that_cannot_read_its_configuration_is_given_up() {
 }
 
 #[tokio::test]
+async fn a_file_that_git_meets_on_its_way_is_named() {
+    let pipes = ["src/.gitignore", "src/deep/.gitattributes", "excludes"];
+    let asked = pipes.map(|name| async move {
+        let repository = Repository::new();
+        repository.file("src/deep/a.txt", "a\n");
+        repository.commit("first");
+        repository.git(&["config", "core.excludesFile", "excludes"]);
+        pipe(&repository.root().join(name));
+        let error = match name {
+            // Attributes are read where files are compared.
+            "src/deep/.gitattributes" => {
+                repository.file("src/deep/a.txt", "b\n");
+                changed_since(&repository.root(), Some("HEAD")).await.map(drop)
+            }
+            _ => files(&repository.root()).await.map(drop),
+        };
+        (name, error)
+    });
+    let [one, two, three] = asked;
+    for (name, error) in <[_; 3]>::from(tokio::join!(one, two, three)) {
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains(name) && error.contains("not a regular file"), "{name}: {error}");
+    }
+}
+
+#[tokio::test]
 async fn what_git_reads_into_memory_is_limited() {
     let repository = Repository::new();
     // git hands its limits on to what it starts.
