@@ -7,6 +7,7 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::time::Duration;
 use std::{fs, io};
 
@@ -267,10 +268,16 @@ async fn start(
     stdin: &[u8],
 ) -> Result<ChildOutcome, GitError> {
     let asked = child(root, conditions, args, stdin, PATIENCE);
+    let cancel = ending().child_token();
+    let mut running = pin!(ona_sandbox::run(asked, &cancel));
     let outcome = tokio::select! {
         biased;
-        outcome = ona_sandbox::run(asked, ending()) => outcome?,
-        why = stuck(root) => return Err(why),
+        outcome = &mut running => outcome?,
+        why = stuck(root) => {
+            cancel.cancel();
+            running.await?;
+            return Err(why);
+        }
     };
     // The shell says so where there is no git.
     if outcome.ending == Ending::Exited(127) {
