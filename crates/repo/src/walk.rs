@@ -5,6 +5,8 @@
 //! the one place that makes walkers, and a test of the workspace checks that.
 
 use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, PoisonError, RwLock, mpsc};
@@ -147,11 +149,12 @@ struct Ignored {
     root: PathBuf,
     /// The same without links: patterns of lists above it name its real place.
     real: PathBuf,
+    is_moved: bool,
     lists: Lists,
     /// How many bytes of lists may still be read.
     left: AtomicU64,
     /// By the directory, as the walk names it. `None`: there is no list up to the root of the disk.
-    known: RwLock<HashMap<PathBuf, Option<Arc<Node>>>>,
+    known: RwLock<HashMap<OsString, Option<Arc<Node>>>>,
 }
 
 impl Ignored {
@@ -160,6 +163,7 @@ impl Ignored {
         let mut this = Self {
             root: root.to_owned(),
             real: real.clone(),
+            is_moved: root.as_os_str() != real.as_os_str(),
             lists,
             left: AtomicU64::new(MAX_LISTS),
             known: RwLock::default(),
@@ -168,21 +172,21 @@ impl Ignored {
         for dir in real.ancestors().collect::<Vec<_>>().into_iter().rev() {
             node = this.read(dir, node);
         }
-        this.known = RwLock::new(HashMap::from([(root.to_owned(), node)]));
+        this.known = RwLock::new(HashMap::from([(root.as_os_str().to_owned(), node)]));
         this
     }
 
     fn verdict(&self, path: &Path, is_dir: bool) -> Verdict {
-        let node = path.parent().and_then(|dir| self.node(dir));
+        let node = directory(path).and_then(|dir| self.node(dir));
         let mut next = node.as_deref();
         let Some(node) = next else { return Verdict::Unnamed };
         let moved;
-        let path = match path.strip_prefix(&self.root) {
-            Ok(below) if self.root != self.real => {
-                moved = self.real.join(below);
+        let path = match self.is_moved {
+            true => {
+                moved = self.real.join(path.strip_prefix(&self.root).unwrap_or(path));
                 &moved
             }
-            _ => path,
+            false => path,
         };
         let (mut plain, mut git, mut exclude) = (Match::None, Match::None, Match::None);
         let mut counts = node.in_git;
@@ -209,14 +213,16 @@ impl Ignored {
 
     /// The lists of a directory of the tree.
     fn node(&self, dir: &Path) -> Option<Arc<Node>> {
-        if let Some(known) = self.known.read().unwrap_or_else(PoisonError::into_inner).get(dir) {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = known.get(dir.as_os_str()) {
             return known.clone();
         }
+        drop(known);
         let above = dir.parent().and_then(|above| self.node(above));
         let below = dir.strip_prefix(&self.root).ok()?;
         let node = self.read(&self.real.join(below), above);
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
-        known.insert(dir.to_owned(), node.clone());
+        known.insert(dir.as_os_str().to_owned(), node.clone());
         node
     }
 
@@ -257,6 +263,13 @@ impl Ignored {
         }
         list.build().unwrap_or_else(|_| Gitignore::empty())
     }
+}
+
+/// The directory that an entry of a walk is in. It is asked for every entry, and [`Path::parent`] takes its time.
+fn directory(path: &Path) -> Option<&Path> {
+    let bytes = path.as_os_str().as_bytes();
+    let end = bytes.iter().rposition(|byte| *byte == b'/')?;
+    Some(Path::new(OsStr::from_bytes(&bytes[..end.max(1)])))
 }
 
 #[cfg(test)]
