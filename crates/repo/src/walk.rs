@@ -63,6 +63,8 @@ pub fn walker(
     keep: impl Fn(&DirEntry) -> bool + Send + Sync + 'static,
 ) -> WalkBuilder {
     let Filters { hidden, lists, overrides } = filters;
+    // Without a slash at its end: directories are looked up by their bytes.
+    let root: &Path = &root.components().collect::<PathBuf>();
     let mut walk = WalkBuilder::new(root);
     walk.standard_filters(false).follow_links(false);
     if !overrides.is_empty() {
@@ -93,6 +95,7 @@ pub fn walker(
 
 /// Whether git ignores a file of the checkout: its own lists, and the user's.
 pub fn is_ignored(checkout: &Path, file: &Path) -> bool {
+    let checkout: &Path = &checkout.components().collect::<PathBuf>();
     let lists = Ignored::below(checkout, Lists { plain: false, in_repository: true });
     let users = users_list(checkout);
     let Ok(below) = file.strip_prefix(checkout) else { return false };
