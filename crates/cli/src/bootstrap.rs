@@ -3,11 +3,9 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
 
 use ona_config::settings::Settings;
 use ona_engine::{AgentOptions, Engine, ModelHandle, ModelWords, ServerOptions, Session, Starter};
-use ona_front::{ClientHandle, Op};
 use ona_gate::core::Core;
 use ona_gate::governance::{GovernanceError, Unread};
 use ona_provider::Model;
@@ -15,7 +13,6 @@ use ona_store::Store;
 use ona_tools::{Host, ToolSettings, Web};
 use ona_types::{ConversationId, SessionId};
 use tokio::runtime::Runtime;
-use tokio::signal::unix::{SignalKind, signal};
 
 use crate::agent_args::AgentArgs;
 use crate::asker;
@@ -192,37 +189,6 @@ fn warn_all(session: &Session) {
 /// Tells the user of a problem that does not stop ona.
 fn warn(warning: &str) {
     complain(&format!("warning: {warning}\n"));
-}
-
-/// Ctrl-C, a polite kill and a closed terminal end the tool, not the record: the outcome is still written.
-pub struct Interrupts {
-    /// The number of the signal that came.
-    came: Arc<AtomicU8>,
-}
-
-impl Interrupts {
-    /// Listens for the signals from here on; each of them ends what runs.
-    pub fn listen(remote: &ClientHandle) -> Result<Self, CliError> {
-        let this = Self { came: Arc::default() };
-        for (kind, number) in
-            [(SignalKind::interrupt(), 2), (SignalKind::terminate(), 15), (SignalKind::hangup(), 1)]
-        {
-            let mut signals = signal(kind)
-                .map_err(|error| CliError::failed(format!("cannot listen for signals: {error}")))?;
-            let (remote, came) = (remote.clone(), Arc::clone(&this.came));
-            tokio::spawn(async move {
-                signals.recv().await;
-                came.store(number, Ordering::Relaxed);
-                remote.send(Op::Quit);
-            });
-        }
-        Ok(this)
-    }
-
-    /// The number of the signal, if one came.
-    pub fn signal(&self) -> Option<u8> {
-        Some(self.came.load(Ordering::Relaxed)).filter(|number| *number > 0)
-    }
 }
 
 const EXISTING: &str = "give an existing directory, or remove --cwd to use the current one";

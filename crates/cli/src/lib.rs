@@ -10,6 +10,7 @@ pub mod bootstrap;
 mod call_view;
 pub mod env;
 mod error;
+pub mod interrupts;
 pub mod model;
 mod options;
 pub mod output;

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use ona_cli::bootstrap::{self, Interrupts, Operator, today};
+use ona_cli::bootstrap::{self, Operator, today};
+use ona_cli::interrupts::Interrupts;
 use ona_cli::output::{plain, print};
 use ona_cli::{CliError, Options, record};
 use ona_config::Config;
@@ -87,8 +88,11 @@ pub fn run(cli: &Options, live: bool) -> Result<ExitCode, CliError> {
     let runtime = bootstrap::runtime()?;
     let outcome = runtime.block_on(async {
         let (front, remote, mut events) = channel(Human::Nobody);
-        let interrupts = Interrupts::listen(&remote)?;
-        let mut agent = prepared.agent(front, options).await?;
+        let interrupts = Interrupts::listen(&remote, crate::give_up)?;
+        let Some(agent) = interrupts.starting(prepared.agent(front, options)).await else {
+            return Ok((None, interrupts.signal()));
+        };
+        let mut agent = agent?;
         say(&format!("In {}, with {}:\n\n> {PROMPT}\n\n", project.display(), agent.model().wire))?;
         remote.send(Op::Submit { prompt: PROMPT.to_owned(), attachments: Vec::new() });
         remote.send(Op::End);

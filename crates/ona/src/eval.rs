@@ -3,8 +3,9 @@
 use std::io::Read as _;
 use std::process::ExitCode;
 
-use ona_cli::bootstrap::{self, Interrupts, Operator, directory};
+use ona_cli::bootstrap::{self, Operator, directory};
 use ona_cli::env::model::models;
+use ona_cli::interrupts::Interrupts;
 use ona_cli::output::print_line;
 use ona_cli::started_by::started_by;
 use ona_cli::{CliError, Options, asker, env, record};
@@ -46,9 +47,12 @@ pub fn run(text: &str, cli: &Options) -> Result<ExitCode, CliError> {
     let options = bootstrap::agent_options(&cli.agent, &models()?)?;
     let runtime = bootstrap::runtime()?;
     let outcome = runtime.block_on(async {
-        let interrupts = Interrupts::listen(&remote)?;
+        let interrupts = Interrupts::listen(&remote, crate::give_up)?;
         let shown = tokio::spawn(asker::show(events, remote));
-        let mut session = prepared.session(front, options).await?;
+        let Some(session) = interrupts.starting(prepared.session(front, options)).await else {
+            return Ok((None, interrupts.signal()));
+        };
+        let mut session = session?;
         let cancel = session.running();
         let report = session.gate.call(&call.tool, &call.input, &cancel).await;
         session.wait_for_agents(&cancel).await;
@@ -58,18 +62,21 @@ pub fn run(text: &str, cli: &Options) -> Result<ExitCode, CliError> {
         drop(session);
         // What was said on the way is on the terminal before the answer.
         let _ = shown.await;
-        Ok::<_, CliError>((report?, interrupts.signal()))
+        Ok::<_, CliError>((Some(report?), interrupts.signal()))
     });
     // A thread that waits for a dead disk must not keep us.
     runtime.shutdown_background();
     let (report, signal) = outcome?;
+    let code = signal.map_or(ExitCode::SUCCESS, |signal| ExitCode::from(128 + signal));
+    // It was ended before the call began.
+    let Some(report) = report else { return Ok(code) };
     let line = serde_json::to_string(&report)
         .map_err(|error| CliError::failed(format!("the result is not JSON: {error}")))?;
     print_line(&line).map_err(|error| {
         CliError::failed(format!("the result is recorded, but cannot be printed: {error}"))
             .hint(format!("its id is {}", report.tool_use_id))
     })?;
-    Ok(signal.map_or(ExitCode::SUCCESS, |signal| ExitCode::from(128 + signal)))
+    Ok(code)
 }
 
 pub fn init_db() -> Result<ExitCode, CliError> {

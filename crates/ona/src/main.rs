@@ -59,6 +59,12 @@ fn main() -> ExitCode {
     code
 }
 
+/// Ends the process after a signal, whatever still runs.
+fn give_up(signal: u8) {
+    ona_sandbox::end_leftovers();
+    std::process::exit(128 + i32::from(signal));
+}
+
 fn dispatch(cli: &Cli) -> Result<ExitCode, CliError> {
     let other = cli.options.eval.is_some()
         || cli.options.transition.is_some()

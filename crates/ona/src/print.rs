@@ -11,8 +11,9 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use ona_cli::agent_args::AgentArgs;
-use ona_cli::bootstrap::{self, Interrupts, Operator, directory};
+use ona_cli::bootstrap::{self, Operator, directory};
 use ona_cli::env::model::models;
+use ona_cli::interrupts::Interrupts;
 use ona_cli::output::complain;
 use ona_cli::{CliError, Options, env};
 use ona_engine::{AgentOptions, Fork, SessionBuilder, Which, Work};
@@ -63,8 +64,11 @@ pub fn run(cli: &Options) -> Result<ExitCode, CliError> {
     let (front, remote, events) = channel(human);
     let runtime = bootstrap::runtime()?;
     let outcome = runtime.block_on(async {
-        let interrupts = Interrupts::listen(&remote)?;
-        let mut agent = prepared.agent(front, options).await?;
+        let interrupts = Interrupts::listen(&remote, crate::give_up)?;
+        let Some(agent) = interrupts.starting(prepared.agent(front, options)).await else {
+            return Ok((ExitCode::FAILURE, interrupts.signal(), None));
+        };
+        let mut agent = agent?;
         let session = agent.session();
         let session_id = session.seat().session.clone();
         let shown = Shown {
@@ -99,11 +103,11 @@ pub fn run(cli: &Options) -> Result<ExitCode, CliError> {
             ));
         }
         let code = if done { ExitCode::SUCCESS } else { ExitCode::FAILURE };
-        Ok::<_, CliError>((code, signal, session_id))
+        Ok::<_, CliError>((code, signal, Some(session_id)))
     });
     runtime.shutdown_background();
     let (code, signal, session_id) = outcome?;
-    if signal.is_none() {
+    if let (None, Some(session_id)) = (signal, session_id) {
         // The turn is done and on the record, whatever becomes of this.
         sessions::clean_up(&engine.core.store, &settings, &session_id).unwrap_or_else(|error| {
             let warning = CliError::from(error).warning("old sessions are not removed");

@@ -89,14 +89,23 @@ impl Checkout {
         fs::metadata(self.git.as_ref()?.own.join("index")).ok()?.modified().ok()
     }
 
+    /// Where the branch that is checked out may be stored.
+    pub(crate) fn branch_files(&self) -> Vec<PathBuf> {
+        let Some(git) = &self.git else { return Vec::new() };
+        let head = read_text_at_most(&git.own.join("HEAD"), MAX_LINK_FILE).ok().flatten();
+        let branch = head.as_deref().and_then(branch);
+        let places = branch.map(|name| [git.own.join(name), git.common.join(name)]);
+        places.into_iter().flatten().collect()
+    }
+
     /// The commit that is checked out, if there is one and its name stands in a plain file.
     pub fn revision(&self) -> Option<String> {
         let git = self.git.as_ref()?;
         let head = ona_files::content_text(git.own.join("HEAD")).ok()?;
-        let Some(name) = head.trim().strip_prefix("ref: ") else { return revision(&head) };
-        if name.split('/').any(|part| part == "..") {
-            return None;
+        if !head.trim().starts_with("ref: ") {
+            return revision(&head);
         }
+        let name = branch(&head)?;
         for dir in [&git.own, &git.common] {
             if let Ok(text) = ona_files::content_text(dir.join(name)) {
                 return revision(&text);
@@ -120,6 +129,12 @@ fn git_dirs(top: &Path) -> Option<GitDirs> {
         _ => own.clone(),
     };
     Some(GitDirs { own, common })
+}
+
+/// The branch that a HEAD names.
+fn branch(head: &str) -> Option<&str> {
+    let name = head.trim().strip_prefix("ref: ")?;
+    (!name.split('/').any(|part| part == "..")).then_some(name)
 }
 
 /// The text, if it names a commit.

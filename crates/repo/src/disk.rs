@@ -5,11 +5,11 @@ use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use ignore::WalkBuilder;
 use ona_types::world::{PathError, TrackedIn, Wanted, World};
 
 use crate::checkout::Checkout;
 use crate::plain;
+use crate::walk::{Filters, Lists, walker};
 
 /// The disk of this machine, and the repositories on it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,15 +44,16 @@ impl World for Disk {
         wanted: &Wanted,
         visit: &mut dyn FnMut(PathBuf, bool) -> ControlFlow<()>,
     ) {
-        let mut walk = WalkBuilder::new(dir);
-        walk.standard_filters(false).hidden(!wanted.hidden);
-        if !wanted.ignored {
-            walk.git_ignore(true).git_exclude(true).parents(true);
-        }
+        let lists = Lists { plain: false, in_repository: true };
+        let filters = Filters {
+            hidden: !wanted.hidden,
+            lists: (!wanted.ignored).then_some(lists),
+            ..Filters::default()
+        };
         let is_wanted = wanted.names.clone();
-        walk.filter_entry(move |entry| {
+        let walk = walker(dir, filters, move |entry| {
             let is_dir = entry.file_type().is_some_and(|kind| kind.is_dir());
-            entry.depth() == 0 || is_wanted(entry.file_name(), is_dir)
+            is_wanted(entry.file_name(), is_dir)
         });
         for entry in walk.build().flatten().skip(1) {
             let is_dir = entry.file_type().is_some_and(|kind| kind.is_dir());

@@ -6,6 +6,7 @@
 mod fetch;
 mod history;
 mod safe;
+mod stuck;
 pub mod worktrees;
 
 use std::collections::BTreeMap;
@@ -26,7 +27,7 @@ pub use fetch::fetch;
 pub use history::{
     Commit, changed_between, commits_since, describe, earlier_names, identity, line_commits, prefix,
 };
-pub use safe::shell_function;
+pub use safe::{give_up, shell_function};
 
 /// The limit for the output of one command, and for a file of the work tree, in bytes.
 const MAX_OUTPUT: usize = 256 << 20;
@@ -74,6 +75,11 @@ pub enum GitError {
         /// Why.
         source: io::Error,
     },
+    /// git cannot read its configuration.
+    #[error(
+        "git does not answer: it waits for a file of its configuration; check that the files it includes, and your own, are no pipes"
+    )]
+    Stuck,
     /// Anything else that git says.
     #[error("`git {command}` failed: {said}")]
     Failed {
@@ -392,6 +398,7 @@ fn failed(root: &Path, command: &str, outcome: &ChildOutcome) -> GitError {
     }
     let said = match (outcome.ending, said.is_empty()) {
         (Ending::TimedOut, _) => format!("it took longer than {} s", PATIENCE.as_secs()),
+        (Ending::Interrupted, _) => "it was interrupted".to_owned(),
         (ending, true) => format!("{ending:?}"),
         (_, false) => said,
     };

@@ -5,6 +5,7 @@
 //! - [`Repository`] says which checkouts belong together.
 //! - [`git`] runs the real `git` so that nothing the repository configures is executed.
 //! - [`snapshot`] records a work tree before a call and finds what the call changed.
+//! - [`walk`] makes every walk over a tree, and reads the lists of ignored files.
 //! - [`Disk`] gives decisions (`ona-policy`) access to the disk and git.
 //!
 //! Not here: who may do what, and the intents that changes belong to.
@@ -24,16 +25,16 @@ mod config;
 mod discovery;
 mod disk;
 pub mod git;
-mod ignored;
 mod index;
 mod plain;
 mod repository;
 pub mod snapshot;
 #[cfg(test)]
 mod testing;
+pub mod walk;
 
 pub use checkout::{Checkout, GitDirs};
 pub use disk::Disk;
-pub use ignored::is_ignored;
 pub use index::Tracked;
 pub use repository::Repository;
+pub use walk::is_ignored;

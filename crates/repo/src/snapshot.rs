@@ -11,13 +11,13 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-use ignore::WalkBuilder;
 use ona_files::{Mode, ReplaceError, ReplaceOptions, replace, resolve};
 use serde::{Deserialize, Serialize};
 
 use crate::checkout::Checkout;
 use crate::git;
 use crate::index::Tracked;
+use crate::walk::{Filters, Lists, walker};
 
 /// The limits for the kept content, in total and per file.
 const MAX_KEPT_TOTAL: u64 = 32 << 20;
@@ -424,12 +424,11 @@ fn walk(root: &Path, own: &OwnFiles) -> Vec<(PathBuf, Metadata)> {
             add(path.to_owned());
         }
     }
-    let mut walk = WalkBuilder::new(root);
-    walk.hidden(false).ignore(false).git_global(false).require_git(false).follow_links(false);
     let own_dir = root.join(&own.dir);
-    walk.filter_entry(move |entry| {
-        let is_ours = entry.depth() > 0 && entry.path() == own_dir;
-        !is_ours && !entry.file_name().to_str().is_some_and(|name| VCS_DIRS.contains(&name))
+    let filters = Filters { lists: Some(Lists::default()), ..Filters::default() };
+    let walk = walker(root, filters, move |entry| {
+        let is_vcs = entry.file_name().to_str().is_some_and(|name| VCS_DIRS.contains(&name));
+        entry.path() != own_dir && !is_vcs
     });
     for entry in walk.build().flatten() {
         let meta = entry.metadata().ok().filter(|meta| meta.is_file() || meta.is_symlink());

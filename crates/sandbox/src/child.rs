@@ -104,6 +104,7 @@ pub async fn run(
 
     let leader = child.id();
     let _known = leader.map(Known::child);
+    let mut group = Group(leader);
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let feed = async {
         if let Some(mut stdin) = stdin {
@@ -131,6 +132,7 @@ pub async fn run(
                 () = sleep_until(deadline) => break Ending::TimedOut,
             }
         };
+        group.0 = None;
         if matches!(ending, Ending::Interrupted | Ending::TimedOut) {
             end_tree(&mut child, leader, spec.marker.as_ref()).await;
         }
@@ -140,6 +142,17 @@ pub async fn run(
         ending
     };
     Ok(ChildOutcome { ending, stdout: out, stderr: err })
+}
+
+/// The group of a child that nobody waits for any more if this is dropped: it is killed.
+struct Group(Option<u32>);
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        if let Some(leader) = self.0 {
+            signal_group(leader, Signal::SIGKILL);
+        }
+    }
 }
 
 /// Sends SIGTERM to the group, then kills it and everything with the marker.
@@ -303,6 +316,23 @@ mod tests {
         cancel.cancel();
         let outcome = run(bash("sleep 50"), &cancel).await.unwrap();
         assert_eq!(outcome.ending, Ending::Interrupted);
+    }
+
+    #[tokio::test]
+    async fn what_nobody_waits_for_any_more_is_killed_with_its_group() {
+        let dir = tempfile::tempdir().unwrap();
+        let pipe = dir.path().join("pipe");
+        nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        // The child of the child holds the pipe open, and would for long.
+        let command = format!("sleep 500 >{} & wait", pipe.display());
+        let held = tokio::task::spawn_blocking(move || std::fs::File::open(pipe).unwrap());
+        let cancel = CancellationToken::new();
+        let mut file = tokio::select! {
+            ended = run(bash(&command), &cancel) => panic!("{ended:?}"),
+            file = held => file.unwrap(),
+        };
+        let end = std::io::Read::read(&mut file, &mut [0]).unwrap();
+        assert_eq!(end, 0, "nobody writes any more");
     }
 
     #[tokio::test]

@@ -11,6 +11,7 @@
 
 mod child;
 mod editor;
+mod ending;
 mod kill;
 mod leftover;
 mod owner;
@@ -18,6 +19,7 @@ mod supervise;
 
 pub use child::{Captured, ChildOutcome, ChildSpec, Ending, SpawnError, run, start_detached};
 pub use editor::edit;
+pub use ending::ending;
 pub use kill::{Marker, adopt_orphans, is_worked_in, kill_marked, kill_tree};
 pub use leftover::end_leftovers;
 pub use owner::{Liveness, Owner};

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use ignore::overrides::Override;
 use ona_effects::Effects;
 use ona_effects::path::Target;
 use ona_mcp::Hints;
@@ -130,8 +131,9 @@ impl Plan {
         if !base.is_dir() {
             return Ok(Vec::new());
         }
+        let (hidden, ignored) = (settings.glob_hidden, settings.glob_ignored);
         let mut walk =
-            walk::walker(base, settings.glob_hidden, settings.glob_ignored, self.vcs_dirs, hides)?;
+            walk::walker(base, hidden, ignored, Override::empty(), self.vcs_dirs, hides)?;
         let mut found = walk::collect(walk.max_depth(self.depth), halt, |entry| {
             let name = entry.path().strip_prefix(base).ok()?;
             if entry.file_type()?.is_dir() || !self.matcher.is_match(name) {

@@ -190,8 +190,8 @@ impl Query {
         let (globs, types) = filters(root, input)?;
         let kind = walk::inspect(root)?;
         if kind.is_dir() {
-            let mut walk = walk::walker(root, true, false, Vec::new(), hides)?;
-            let mut files = walk::collect(walk.overrides(globs).types(types), halt, |entry| {
+            let mut walk = walk::walker(root, true, false, globs, Vec::new(), hides)?;
+            let mut files = walk::collect(walk.types(types), halt, |entry| {
                 entry.file_type()?.is_file().then(|| entry.into_path())
             })?;
             files.sort_by_cached_key(|path| order(path));

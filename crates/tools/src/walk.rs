@@ -4,11 +4,13 @@ use std::borrow::Cow;
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
+use ignore::overrides::Override;
 use ignore::{DirEntry, WalkBuilder, WalkState};
 use ona_files::resolve;
+use ona_repo::walk::{Filters, Lists};
 use ona_types::PathError;
 use ona_types::ToolOutput;
 use tokio_util::sync::CancellationToken;
@@ -41,6 +43,20 @@ impl Halt {
     /// Whether every thread of the search should stop.
     pub(crate) fn is_due(&self) -> bool {
         self.cancel.is_cancelled() || self.timed_out()
+    }
+
+    /// Waits until the search should have stopped by now.
+    async fn is_overdue(&self) {
+        match self.deadline {
+            Some(deadline) => {
+                tokio::select! {
+                    () = self.cancel.cancelled() => {}
+                    () = tokio::time::sleep_until(deadline.into()) => {}
+                }
+            }
+            None => self.cancel.cancelled().await,
+        }
+        tokio::time::sleep(STOP_GRACE).await;
     }
 
     /// The refusal to end with, if the search was stopped.
@@ -79,15 +95,29 @@ impl Read for Haltable<'_> {
     }
 }
 
-/// Runs a search off the async threads. It stops when it is cancelled, dropped or out of time.
+/// How long a search that has to stop may take to do so.
+const STOP_GRACE: Duration = Duration::from_secs(2);
+
+/// Runs a search off the async threads. It stops when it is cancelled, dropped or out of time; a thread that waits for a
+/// dead disk is left to itself.
 pub(crate) async fn search(
     halt: Halt,
     work: impl FnOnce(&Halt) -> Result<String, Refusal> + Send + 'static,
 ) -> Result<ToolOutput, Refusal> {
     let _stop_if_dropped = halt.cancel.clone().drop_guard();
-    let done = tokio::task::spawn_blocking(move || work(&halt)).await;
+    let halt = Arc::new(halt);
+    let same = Arc::clone(&halt);
+    let done = tokio::select! {
+        biased;
+        done = tokio::task::spawn_blocking(move || work(&same)) => done,
+        () = halt.is_overdue() => return Err(halt.check().err().unwrap_or_else(stuck)),
+    };
     done.map_err(|error| Refusal::Internal(format!("the search crashed: {error}")))?
         .map(ToolOutput::success)
+}
+
+fn stuck() -> Refusal {
+    Refusal::Internal("the search does not stop".to_owned())
 }
 
 /// As many threads as cores; at least two, so that one can work while another waits for the disk.
@@ -120,31 +150,27 @@ pub(crate) fn unreadable(root: &Path, error: &io::Error) -> Refusal {
 }
 
 /// A walk that follows no links, honours ignore files where `ignored` is false, and enters version
-/// control directories only if they are the root or among `entered`.
+/// control directories only if they are the root or among `entered`. The globs come before ignore files.
 pub(crate) fn walker(
     root: &Path,
     hidden: bool,
     ignored: bool,
+    globs: Override,
     entered: Vec<&'static str>,
     hides: Hides,
 ) -> Result<WalkBuilder, Refusal> {
     // The walk reports an unreadable root like any other directory, so it is tried here.
     fs::read_dir(root).map_err(|error| unreadable(root, &error))?;
-    let mut walk = WalkBuilder::new(root);
-    walk.standard_filters(!ignored)
-        .hidden(!hidden)
-        .require_git(false)
-        // The user's own ignore file is found through the environment, which tools do not read.
-        .git_global(false)
-        .current_dir(root)
-        .threads(threads())
-        .filter_entry(move |entry| {
-            let skipped = |dir: &&str| entry.file_name() == *dir && !entered.contains(dir);
-            entry.depth() == 0
-                || (!entry.file_type().is_some_and(|kind| kind.is_dir())
-                    || !VCS_DIRS.iter().any(skipped))
-                    && !hides(entry.path())
-        });
+    // The user's own ignore file is found through the environment, which tools do not read.
+    let lists = (!ignored).then_some(Lists { plain: true, in_repository: false });
+    let filters = Filters { hidden: !hidden, lists, overrides: globs };
+    let mut walk = ona_repo::walk::walker(root, filters, move |entry| {
+        let skipped = |dir: &&str| entry.file_name() == *dir && !entered.contains(dir);
+        let is_dir = entry.file_type().is_some_and(|kind| kind.is_dir());
+        let is_skipped = is_dir && VCS_DIRS.iter().any(skipped);
+        !is_skipped && !hides(entry.path())
+    });
+    walk.threads(threads());
     Ok(walk)
 }
 
@@ -222,7 +248,8 @@ mod tests {
     #[test]
     fn a_walk_stops_when_told() {
         let (_dir, root) = tree(&[("a", ""), ("b/c", "")]);
-        let walk = walker(&root, true, true, Vec::new(), nothing_hidden()).unwrap();
+        let walk =
+            walker(&root, true, true, Override::empty(), Vec::new(), nothing_hidden()).unwrap();
         let collect = |halt: &Halt| collect(&walk, halt, |entry| Some(entry.into_path()));
         assert_eq!(collect(&patient()).unwrap().len(), 4);
         let cancel = CancellationToken::new();
@@ -250,6 +277,20 @@ mod tests {
             tokio::select! { _ = search => {}, _ = start => {} }
         });
         stop.recv().unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_search_that_hangs_is_left_to_itself() {
+        let (cancel, (end, wait)) = (CancellationToken::new(), mpsc::channel::<()>());
+        cancel.cancel();
+        let refusal = search(Halt::new(&cancel, Duration::MAX), move |_| {
+            let _ = wait.recv();
+            Ok(String::new())
+        })
+        .await
+        .unwrap_err();
+        assert_eq!(reason(&refusal), "interrupted");
+        drop(end);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use ona_store::StoreError;
 
@@ -11,11 +12,26 @@ use ona_config::settings::Repository;
 use ona_gate::governance::basis::WORKTREES;
 use ona_gate::settle::is_gone;
 use ona_repo::git::worktrees;
+use tokio::time::timeout;
+
+/// How long the start of a session waits for git.
+const PATIENCE: Duration = Duration::from_secs(8);
 
 impl SessionRef<'_> {
     /// Removes the worktrees of ended agents if nothing was changed and no process works there. Worktrees with changes stay;
     /// `ona doctor` lists them. Worktrees made by hooks, or of agents that are not on this record, are left alone.
+    /// It is given up if it takes long: the session waits for it.
     pub(crate) async fn remove_stale_worktrees(self) -> Result<(), StoreError> {
+        timeout(PATIENCE, self.remove_stale()).await.unwrap_or_else(|_| {
+            self.warn(format!(
+                "worktrees of ended agents are not removed: it took longer than {} s",
+                PATIENCE.as_secs()
+            ));
+            Ok(())
+        })
+    }
+
+    async fn remove_stale(self) -> Result<(), StoreError> {
         let checkout = Repository::of(&self.gate.place().project_dir).checkout;
         for entry in fs::read_dir(checkout.join(WORKTREES)).into_iter().flatten().flatten() {
             let (path, name) = (entry.path(), entry.file_name());

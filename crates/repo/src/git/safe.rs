@@ -7,11 +7,14 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::pin::pin;
+use std::time::Duration;
 use std::{fs, io};
 
-use ona_sandbox::{ChildOutcome, ChildSpec, Ending};
-use tokio_util::sync::CancellationToken;
+use ona_files::{MAX_WHOLE, ReadError};
+use ona_sandbox::{ChildOutcome, ChildSpec, Ending, ending};
 
+use super::stuck::stuck;
 use super::{GitError, MAX_OUTPUT, PATIENCE, names, whole};
 use crate::checkout::Checkout;
 use crate::discovery::{Found, find};
@@ -87,6 +90,10 @@ const WITHOUT_FILES: [&str; 14] = [
     "var",
 ];
 
+/// The limit for git's own memory, in KiB: a branch or a configuration without end is read into it. The packs that git
+/// maps do not count.
+const MAX_MEMORY: u64 = 2 << 20;
+
 /// The limit for the repositories within a repository that are looked at.
 const MAX_SUBMODULES: usize = 1_000;
 
@@ -115,9 +122,9 @@ pub(super) async fn git(
     git_with(root, Conditions::default(), args, stdin).await
 }
 
-/// A file that git would wait for, in a repository that somebody else has made.
-fn odd_file(root: &Path) -> Option<PathBuf> {
-    const FILES: [&str; 8] = [
+/// A file that git would wait for or never read to its end, in a repository that somebody else has made.
+fn odd_file(root: &Path) -> Option<(PathBuf, ReadError)> {
+    const FILES: [&str; 13] = [
         "config",
         "config.worktree",
         "HEAD",
@@ -126,14 +133,41 @@ fn odd_file(root: &Path) -> Option<PathBuf> {
         "commondir",
         "info/exclude",
         "info/attributes",
+        "info/grafts",
+        "info/sparse-checkout",
+        "objects/info/alternates",
+        "shallow",
+        "logs/HEAD",
     ];
     let checkout = Checkout::of(root)?;
     let dirs = checkout.git().into_iter().flat_map(|git| [&git.own, &git.common]);
     let own = dirs.flat_map(|dir| FILES.map(|name| dir.join(name)));
-    let top = [".git", ".gitignore", ".gitattributes", ".gitmodules"];
-    let all = own.chain(top.map(|name| checkout.top().join(name)));
-    let is_odd = |meta: fs::Metadata| !meta.is_file() && !meta.is_dir();
-    all.into_iter().find(|path| fs::metadata(path).is_ok_and(is_odd))
+    let top = [".git", ".gitignore", ".gitattributes", ".gitmodules", ".mailmap"];
+    let all = own.chain(top.map(|name| checkout.top().join(name))).chain(checkout.branch_files());
+    all.into_iter().find_map(|path| {
+        let why = match fs::metadata(&path).ok()? {
+            meta if meta.is_dir() => return None,
+            meta if !meta.is_file() => ReadError::NotRegular,
+            meta if meta.len() > MAX_WHOLE => ReadError::TooLarge { limit: MAX_WHOLE },
+            _ => return None,
+        };
+        Some((path, why))
+    })
+}
+
+/// Refuses a directory in which git would wait, or use another repository.
+pub(super) fn check(root: &Path) -> Result<(), GitError> {
+    if let Some((path, why)) = odd_file(root) {
+        return Err(GitError::Unreadable { path, source: io::Error::other(why) });
+    }
+    // An old git does not know the setting for this.
+    if let Found::Bare(dir) = find(root) {
+        return Err(match Checkout::top_of(&dir) {
+            Some(_) => GitError::LooksLikeRepository(dir),
+            None => GitError::NoCheckout(root.to_owned()),
+        });
+    }
+    Ok(())
 }
 
 /// The same, with further conditions.
@@ -143,17 +177,7 @@ pub(super) async fn git_with(
     args: &[&str],
     stdin: &[u8],
 ) -> Result<ChildOutcome, GitError> {
-    if let Some(path) = odd_file(root) {
-        let source = io::Error::other("it is not a regular file");
-        return Err(GitError::Unreadable { path, source });
-    }
-    // An old git does not know the setting for this.
-    if let Found::Bare(dir) = find(root) {
-        return Err(match Checkout::top_of(&dir) {
-            Some(_) => GitError::LooksLikeRepository(dir),
-            None => GitError::NoCheckout(root.to_owned()),
-        });
-    }
+    check(root)?;
     let filters = match WITHOUT_FILES.contains(&args[0]) {
         true => Vec::new(),
         false => without_filters(root).await?,
@@ -243,12 +267,35 @@ async fn start(
     args: &[&str],
     stdin: &[u8],
 ) -> Result<ChildOutcome, GitError> {
-    // Only the parent can remove variables, hence `env`.
-    let mut all: Vec<OsString> = Vec::new();
-    for name in UNSET {
-        all.extend([OsString::from("-u"), name.into()]);
+    let asked = child(root, conditions, args, stdin, PATIENCE);
+    let cancel = ending().child_token();
+    let mut running = pin!(ona_sandbox::run(asked, &cancel));
+    let outcome = tokio::select! {
+        biased;
+        outcome = &mut running => outcome?,
+        why = stuck(root) => {
+            cancel.cancel();
+            running.await?;
+            return Err(why);
+        }
+    };
+    // The shell says so where there is no git.
+    if outcome.ending == Ending::Exited(127) {
+        let said = String::from_utf8_lossy(&outcome.stderr.bytes).trim().to_owned();
+        return Err(GitError::Failed { command: args[0].to_owned(), said });
     }
-    all.push("git".into());
+    Ok(outcome)
+}
+
+/// A git with all of this module's conditions.
+pub(super) fn child<'r>(
+    root: &'r Path,
+    conditions: Conditions<'_>,
+    args: &[&str],
+    stdin: &[u8],
+    timeout: Duration,
+) -> ChildSpec<'r> {
+    let mut all: Vec<OsString> = ["-c".into(), limited(timeout).into(), "git".into()].into();
     for setting in SAFE_SETTINGS.iter().chain(&OWN_SETTINGS).chain(conditions.settings) {
         all.extend([OsString::from("-c"), setting.into()]);
     }
@@ -257,21 +304,29 @@ async fn start(
     // The last one of a name counts.
     let protocols = conditions.protocols.map(|protocols| ("GIT_ALLOW_PROTOCOL", protocols));
     let env = variables.chain(protocols).map(|(name, value)| (name.into(), value.into()));
-    let spec = ChildSpec {
-        program: Path::new("env"),
+    ChildSpec {
+        program: Path::new("sh"),
         args: all,
         cwd: root,
         env: env.collect(),
         marker: None,
         stdin: stdin.to_vec(),
-        timeout: PATIENCE,
+        timeout,
         cap: MAX_OUTPUT,
-    };
-    let outcome = ona_sandbox::run(spec, &CancellationToken::new()).await?;
-    // `env` says so where there is no git.
-    if outcome.ending == Ending::Exited(127) {
-        let said = String::from_utf8_lossy(&outcome.stderr.bytes).trim().to_owned();
-        return Err(GitError::Failed { command: args[0].to_owned(), said });
     }
-    Ok(outcome)
+}
+
+/// A script for `sh` that becomes git. Only the child itself can take variables away and limit its memory; and where there
+/// is a `timeout`, git ends even if ona was killed and cannot end it.
+fn limited(patience: Duration) -> String {
+    let (unset, seconds) = (UNSET.join(" "), patience.as_secs() + 5);
+    format!(
+        "unset {unset}; ulimit -d {MAX_MEMORY} 2>/dev/null; \
+         command -v timeout >/dev/null && exec timeout -s KILL {seconds} git \"$@\"; exec git \"$@\""
+    )
+}
+
+/// Ends every git that ona has started, and every one that it would start: this process has to end.
+pub fn give_up() {
+    ending().cancel();
 }

@@ -1,6 +1,8 @@
 //! Real repositories of every kind.
 #![expect(clippy::disallowed_methods, reason = "tests start git to make repositories")]
 
+mod waiting;
+
 use std::os::unix::fs::symlink;
 use std::process::Command;
 

@@ -1,12 +1,19 @@
 //! Worktrees that agents work in.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
+use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
+use ona_files::read_text_at_most;
 use ona_sandbox::Ending;
 
 use super::{GitError, git, head, said};
+use crate::checkout::Checkout;
+
+/// The limit for the file in which git packs branches.
+const MAX_PACKED_REFS: u64 = 64 << 20;
 
 /// Makes a worktree with a branch of its own, from the commit that is checked out. Returns that commit.
 pub async fn add(root: &Path, path: &Path, branch: &str) -> Result<String, GitError> {
@@ -97,11 +104,30 @@ fn is_same(one: &Path, other: &Path, name: &Path) -> bool {
     }
 }
 
-/// The branches that were made for worktrees of agents.
+/// The branches that were made for worktrees of agents. They are looked for at every start of a session, so git is not
+/// asked where its files say it.
 pub async fn branches(root: &Path) -> Result<Vec<String>, GitError> {
+    super::safe::check(root)?;
+    let common = Checkout::of(root).and_then(|checkout| Some(checkout.git()?.common.clone()));
+    if let Some(common) = common.filter(|common| !common.join("reftable").exists()) {
+        return Ok(stored_branches(&common).into_iter().collect());
+    }
     let asked = ["for-each-ref", "--format=%(refname:short)", "refs/heads/worktree-agent-*"];
     let found = said(root, &asked).await?;
     Ok(String::from_utf8_lossy(&found).lines().map(str::to_owned).collect())
+}
+
+/// The same, as the files of a repository say it.
+fn stored_branches(common: &Path) -> BTreeSet<String> {
+    let is_ours = |name: &str| name.starts_with("worktree-agent-") && !name.contains('/');
+    let files = fs::read_dir(common.join("refs/heads")).into_iter().flatten().flatten();
+    let mut found: BTreeSet<String> =
+        files.filter_map(|file| file.file_name().into_string().ok()).collect();
+    let packed = read_text_at_most(&common.join("packed-refs"), MAX_PACKED_REFS).ok().flatten();
+    let names = |line: &str| Some(line.split_once(" refs/heads/")?.1.to_owned());
+    found.extend(packed.iter().flat_map(|text| text.lines()).filter_map(names));
+    found.retain(|name| is_ours(name) && !name.ends_with(".lock"));
+    found
 }
 
 /// Removes a branch without commits of its own.

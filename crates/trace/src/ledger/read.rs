@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufReader};
 
 use ona_files::jsonl::{Forward, MAX_LINE, RawLine};
-use ona_files::{Links, ReadError};
+use ona_files::{Links, MAX_WHOLE, ReadError};
 
 use super::Ledger;
 use crate::entry::{BadLine, Dialect, TraceEntry, parse_line};
@@ -53,11 +53,18 @@ impl Ledger {
         Ok(Reader { lines: self.open_to_read()?.map(|file| Forward::new(reader(file))) })
     }
 
+    /// The file itself; one that is too large, which a sparse file easily is, is an error.
     pub(crate) fn open_to_read(&self) -> io::Result<Option<File>> {
-        ona_files::open(self.path(), Links::Refuse).map_err(|error| match error {
+        let file = ona_files::open(self.path(), Links::Refuse).map_err(|error| match error {
             ReadError::Io(error) => error,
             error => io::Error::other(error),
-        })
+        })?;
+        match &file {
+            Some(file) if file.metadata()?.len() > MAX_WHOLE => {
+                Err(io::Error::other(ReadError::TooLarge { limit: MAX_WHOLE }))
+            }
+            _ => Ok(file),
+        }
     }
 }
 

@@ -21,6 +21,31 @@ fn entry(intent: &str, path: &str) -> TraceEntry {
     }
 }
 
+#[test]
+fn a_trace_without_end_is_an_error_at_once() {
+    let (_dir, ledger) = ledger_of(1);
+    let file = fs::File::options().write(true).open(ledger.path()).unwrap();
+    file.set_len(1 << 40).unwrap();
+    let said = [
+        ledger.verify().map(drop),
+        ledger.entries().map(drop),
+        ledger.recent(Some("INT-0"), 5).map(drop),
+        ledger.find("x").map(drop),
+        ledger.lacks(["x"].into_iter()).map(drop),
+        crate::blame::History::read(&ledger, "src/a.rs", &[]).map(drop),
+        crate::blame::History::read_many(&ledger, &["src/a.rs"]).map(drop),
+    ];
+    for (at, said) in said.into_iter().enumerate() {
+        assert_eq!(said.unwrap_err().to_string(), "it is larger than 1024 MiB", "{at}");
+    }
+    // Nobody knows where the chain ends, so nothing is appended either.
+    assert!(matches!(ledger.append(entry("INT-1", "a")), Err(AppendError::Io(_))));
+    // Within the limit it is read to its end, and what is no line counts as one bad line.
+    file.set_len(256 << 20).unwrap();
+    assert_eq!(ledger.entries().unwrap().bad, 1);
+    assert!(ledger.verify().unwrap().torn_tail);
+}
+
 fn ledger_of(count: usize) -> (tempfile::TempDir, Ledger) {
     let dir = tempfile::tempdir().unwrap();
     let ledger = Ledger::of(dir.path()).unwrap();

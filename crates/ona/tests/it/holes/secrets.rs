@@ -39,13 +39,13 @@ fn everything_in(dir: &Path) -> String {
 }
 
 /// A command that is ended after a minute, which is no answer.
-fn bounded(project: &Project, args: &[&str]) -> Command {
+pub(super) fn bounded(project: &Project, args: &[&str]) -> Command {
     let mut command = project.command("timeout");
     command.args(["-k", "5", "60", env!("CARGO_BIN_EXE_ona")]).args(args);
     command
 }
 
-fn answered(ran: &Ran, what: &str) {
+pub(super) fn answered(ran: &Ran, what: &str) {
     assert!(!matches!(ran.code, None | Some(124 | 137)), "{what} hangs: {}", ran.stderr);
 }
 
@@ -380,7 +380,7 @@ fn an_export_shows_no_control_characters_and_no_forged_speaker() {
 }
 
 /// Makes what is no file.
-fn pipe(path: &Path) {
+pub(super) fn pipe(path: &Path) {
     let made = Command::new("mkfifo").arg(path).status().unwrap();
     assert!(made.success());
 }
