@@ -279,7 +279,7 @@ impl<'e> HostHook<'e> {
         let mut events = Vec::new();
         for (kind, detail) in &self.events {
             let mut detail = detail.clone();
-            self.gate.redactor().mask_value(&mut detail);
+            self.gate.redactor().mask_event(&mut detail);
             events.push((kind.as_str(), detail));
         }
         events

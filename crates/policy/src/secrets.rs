@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use aho_corasick::{AhoCorasick, MatchKind};
-use ona_types::World;
+use ona_types::{World, restore_keys};
 use regex::Regex;
 use serde_json::Value;
 
@@ -252,6 +252,14 @@ impl Redactor {
                 Value::String(_) => Value::from(masked),
                 _ => serde_json::from_str(&masked).unwrap_or_else(|_| whole()),
             };
+        }
+    }
+
+    /// Masks the detail of an event, but for the keys by which it is found.
+    pub fn mask_event(&self, detail: &mut Value) {
+        let before = detail.clone();
+        if self.mask_value(detail) {
+            restore_keys(detail, &before);
         }
     }
 
