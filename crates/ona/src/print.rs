@@ -36,7 +36,7 @@ pub fn run(cli: &Options) -> Result<ExitCode, CliError> {
         return Err(CliError::usage("--conversation cannot be combined with -p")
             .hint("continue a session with --resume ID; `ona sessions list` lists the sessions"));
     }
-    let cwd = directory(cli.cwd.as_ref())?;
+    let cwd = directory(cli.cwd.as_deref())?;
     let options = options(args, &cwd)?;
     given::check(args, &cwd)?;
     let name = args.name.as_deref().map(session_name).transpose()?;
