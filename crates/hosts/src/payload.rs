@@ -61,8 +61,7 @@ impl Payload {
         let name = text("hook_event_name").ok_or(PayloadError::Field("hook_event_name"))?;
         let event =
             HookEvent::ALL.iter().find(|(_, known)| *known == name).map(|(event, _)| *event);
-        let event =
-            event.ok_or_else(|| PayloadError::UnknownEvent(name.chars().take(80).collect()))?;
+        let event = event.ok_or_else(|| PayloadError::UnknownEvent(ona_types::shown(name)))?;
         let session = text("session_id").map(str::trim).filter(|id| !id.is_empty());
         let session = session.ok_or(PayloadError::Field("session_id"))?;
         // An id is not a place in the file system, and the calls of an odd one are judged all the same.

@@ -76,7 +76,7 @@ pub fn run(cli: &Options) -> Result<ExitCode, CliError> {
             agent: session.agent_type_name(),
         };
         let asks = cli.ask.then(|| remote.clone());
-        let printer = Printer::new(args, shown, agent.tools(), asks);
+        let printer = Printer::new(args, shown, agent.tools(), asks, engine.core.config.redactor());
         let servers = session.gate.pool().map(|pool| server_lines(&pool)).unwrap_or_default();
         printer.begin(&servers, &session.extension_names())?;
         let feeding = input::feed(args, prompt, session_id.as_str(), &remote);
