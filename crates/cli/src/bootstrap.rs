@@ -7,7 +7,7 @@ use std::sync::Arc;
 use ona_config::settings::Settings;
 use ona_engine::{AgentOptions, Engine, ModelHandle, ModelWords, ServerOptions, Session, Starter};
 use ona_gate::core::Core;
-use ona_gate::governance::{GovernanceError, Unread};
+use ona_gate::governance::{GovernanceError, Unread, learn_secrets};
 use ona_provider::Model;
 use ona_store::Store;
 use ona_tools::{Host, ToolSettings, Web};
@@ -33,7 +33,7 @@ pub fn engine(cli: &Options) -> Result<Engine, CliError> {
 
 /// The same, with the record in another place.
 pub fn engine_at(cli: &Options, database: &Path) -> Result<Engine, CliError> {
-    engine_with(cli, record::open(database)?)
+    engine_with(cli, record::open_at(database)?)
 }
 
 /// The same, with a record that is open already.
@@ -54,6 +54,10 @@ pub fn core_with(cli: &Options, store: Store) -> Result<Core, CliError> {
     let config = env::config(cli)?;
     // It also masks what becomes known later: settings are read in a moment.
     let store = store.masking(Arc::new(config.redactor()));
+    // Those of this directory first, since the row of the session is written before they take effect.
+    if let Ok(here) = directory(cli.cwd.as_deref()) {
+        learn_secrets(&config, &store, &here)?;
+    }
     Ok(Core {
         settings: ToolSettings {
             background_stays: lets_background_stay(cli),
@@ -172,14 +176,14 @@ pub fn try_look(
     unread: Unread,
 ) -> Result<Result<Session, GovernanceError>, CliError> {
     let conversation = cli.conversation.clone().map(ConversationId::from_existing);
-    let here = directory(cli.cwd.as_ref())?;
+    let here = directory(cli.cwd.as_deref())?;
     let looked = Session::read_only(engine, &here, conversation.as_ref(), unread);
     Ok(looked.inspect(warn_all))
 }
 
 /// A session that there is no record of yet, in the directory the command line asks for.
 pub fn look_new(engine: &Engine, cli: &Options) -> Result<Session, CliError> {
-    Ok(Session::new_read_only(engine, &directory(cli.cwd.as_ref())?).inspect(warn_all)?)
+    Ok(Session::new_read_only(engine, &directory(cli.cwd.as_deref())?).inspect(warn_all)?)
 }
 
 fn warn_all(session: &Session) {
@@ -194,9 +198,9 @@ fn warn(warning: &str) {
 const EXISTING: &str = "give an existing directory, or remove --cwd to use the current one";
 
 /// The directory to work in: `--cwd` or the current one, without symlinks.
-pub fn directory(given: Option<&PathBuf>) -> Result<PathBuf, CliError> {
+pub fn directory(given: Option<&Path>) -> Result<PathBuf, CliError> {
     let dir = match given {
-        Some(dir) => dir.clone(),
+        Some(dir) => dir.to_owned(),
         None => std::env::current_dir().map_err(|error| {
             CliError::usage(format!("cannot find the current directory: {error}"))
                 .hint("change to an existing directory, or give one with --cwd")

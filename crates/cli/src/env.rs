@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ona_config::Config;
+use ona_config::servers::GivenServers;
 use ona_config::settings::{self, Given};
 use ona_config::trust::RunTrust;
 use ona_extensions::{Plugin, check_given};
@@ -427,7 +428,6 @@ pub fn web_access() -> Result<WebAccess, CliError> {
 
 /// How settings are found, and what the command line adds to them.
 pub fn config(cli: &Options) -> Result<Config, CliError> {
-    let home = path(&HOME).unwrap_or_else(|| PathBuf::from("/"));
     let scope = |name: &String| match name.as_str() {
         "user" => Ok(Scope::User),
         "project" => Ok(Scope::Project),
@@ -447,14 +447,7 @@ pub fn config(cli: &Options) -> Result<Config, CliError> {
     let mode = mode.map_err(|error: ona_types::UnknownMode| {
         CliError::usage(format!("--permission-mode: {error}")).hint("see `ona --help`")
     })?;
-    let timeouts = Timeouts::default();
-    let millis = |variable: &Variable, default: Duration| {
-        Ok::<_, CliError>(number(variable)?.map_or(default, Duration::from_millis))
-    };
     Ok(Config {
-        claude_dir: path(&CLAUDE_DIR).unwrap_or_else(|| home.join(".claude")),
-        ona_config: path(&CONFIG_HOME).unwrap_or_else(|| home.join(".config")).join("ona"),
-        managed_dirs: managed_dirs(text(&MANAGED_DIRS)?.as_deref())?,
         started_by: (!settings.is_empty())
             .then(started_by)
             .flatten()
@@ -464,10 +457,33 @@ pub fn config(cli: &Options) -> Result<Config, CliError> {
         plugin_dirs: plugin_dirs(cli)?,
         agents: given_agents(cli)?,
         skills_off: cli.agent.disable_slash_commands,
-        skill_listing_room: number(&SKILL_ROOM)?
-            .map(|room| usize::try_from(room).unwrap_or(usize::MAX)),
         mode,
         trust: if trusts(cli)? { RunTrust::given() } else { RunTrust::default() },
+        ..config_of_environment()?
+    })
+}
+
+/// How settings are found, by the environment alone.
+pub fn config_of_environment() -> Result<Config, CliError> {
+    let home = path(&HOME).unwrap_or_else(|| PathBuf::from("/"));
+    let timeouts = Timeouts::default();
+    let millis = |variable: &Variable, default: Duration| {
+        Ok::<_, CliError>(number(variable)?.map_or(default, Duration::from_millis))
+    };
+    Ok(Config {
+        claude_dir: path(&CLAUDE_DIR).unwrap_or_else(|| home.join(".claude")),
+        ona_config: path(&CONFIG_HOME).unwrap_or_else(|| home.join(".config")).join("ona"),
+        managed_dirs: managed_dirs(text(&MANAGED_DIRS)?.as_deref())?,
+        started_by: None,
+        given: Given::default(),
+        servers: GivenServers::default(),
+        plugin_dirs: Vec::new(),
+        agents: None,
+        skills_off: false,
+        mode: None,
+        trust: RunTrust::default(),
+        skill_listing_room: number(&SKILL_ROOM)?
+            .map(|room| usize::try_from(room).unwrap_or(usize::MAX)),
         hooks_disabled: switch(&NO_HOOKS, false)?,
         hook_timeouts: Timeouts {
             general: millis(&HOOK_TIMEOUT, timeouts.general)?,
@@ -508,7 +524,7 @@ fn given_settings(cli: &Options) -> Result<Vec<String>, CliError> {
     if cli.settings.is_empty() {
         return Ok(Vec::new());
     }
-    let here = directory(cli.cwd.as_ref())?;
+    let here = directory(cli.cwd.as_deref())?;
     for given in &cli.settings {
         if let Some(why) = settings::refuses(given, &here) {
             let name = if settings::is_text(given) { String::new() } else { format!(" {given}") };
@@ -531,7 +547,7 @@ fn plugin_dirs(cli: &Options) -> Result<Vec<PathBuf>, CliError> {
     if cli.plugin_dir.is_empty() {
         return Ok(Vec::new());
     }
-    let here = directory(cli.cwd.as_ref())?;
+    let here = directory(cli.cwd.as_deref())?;
     let dir = |dir: &PathBuf| {
         let dir = here.join(dir);
         Plugin::read(&dir, &dir).map(|plugin| plugin.root).map_err(|error| {

@@ -1,15 +1,28 @@
 //! Opening the record, so that no secret of this process gets into it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use ona_gate::governance::learn_secrets;
 use ona_policy::secrets::Redactor;
 use ona_store::{Store, StoreError};
 
-use crate::env;
+use crate::error::CliError;
+use crate::{bootstrap, env};
 
-/// The record, which masks the secrets of the environment.
-pub fn open(database: &Path) -> Result<Store, StoreError> {
+/// The record, for a command about this directory or the current one. It masks the secrets of the environment and of the
+/// settings that apply there.
+pub fn open(directory: Option<&Path>) -> Result<Store, CliError> {
+    let config = env::config_of_environment()?;
+    let store = open_masking(&env::database()?, config.redactor())?;
+    // A directory that is gone is the command's to complain about; the user's own settings apply everywhere.
+    let directory = bootstrap::directory(directory).unwrap_or_else(|_| PathBuf::from("/"));
+    learn_secrets(&config, &store, &directory)?;
+    Ok(store)
+}
+
+/// A record in another place, which masks the secrets of the environment.
+pub fn open_at(database: &Path) -> Result<Store, StoreError> {
     open_masking(database, Redactor::knowing(env::secrets()))
 }
 

@@ -2,6 +2,7 @@
 
 pub mod basis;
 mod load;
+mod secrets;
 mod update;
 
 use std::path::{Path, PathBuf};
@@ -23,6 +24,7 @@ use ona_config::settings::{self, Layer, Settings};
 use ona_config::trust::{self, TrustRequest};
 use ona_config::watch::Watch;
 use ona_extensions::{Plugin, is_switched_off};
+pub use secrets::learn_secrets;
 pub use update::{Kept, UpdateError};
 
 /// Why a session cannot be governed.

@@ -60,7 +60,7 @@ impl Outcome {
             redactor.mask_json(&mut row.input_json);
         }
         for (_, detail) in &mut self.noted.events {
-            redactor.mask_value(detail);
+            redactor.mask_event(detail);
         }
     }
 

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::payload::HostCall;
 use super::tools::HostTool;
-use crate::{BEFORE, HostError, HostHook, HostOptions, Reply, denied as refusal};
+use crate::{BEFORE, HostError, HostHook, HostOptions, Reply, asking, denied as refusal};
 use ona_gate::foreign::{ForeignCall as Foreign, ForeignJudgement};
 use ona_gate::intents::observe::Before;
 use ona_gate::intents::vouch;
@@ -66,13 +66,7 @@ impl HostHook<'_> {
         let mut pending = self.pending(&id, &judged).await;
         let reply = match (denied, asked(&judged.answers)) {
             (Some(reason), _) => refusal(reason),
-            (None, Some(reason)) if self.host.asks() => Reply {
-                stdout: Some(json!({"hookSpecificOutput": {
-                    "hookEventName": "PreToolUse", "permissionDecision": "ask",
-                    "permissionDecisionReason": reason,
-                }})),
-                ..Reply::default()
-            },
+            (None, Some(reason)) if self.host.asks() => asking(reason),
             // If the host does not ask for us, its own approval counts.
             (None, _) => Reply::default(),
         };

@@ -34,7 +34,9 @@ use ona_types::hook::{HookEvent, HookInvocation};
 use serde_json::{Value, json};
 
 use ona_gate::core::Core;
-use ona_gate::governance::{Governance, GovernanceError, LoadOptions, Remember, Unread, Untrusted};
+use ona_gate::governance::{
+    Governance, GovernanceError, LoadOptions, Remember, Unread, Untrusted, learn_secrets,
+};
 use ona_gate::intents::record;
 use ona_gate::services::{AgentIdentity, EngineServices};
 use ona_gate::{Gate, Record};
@@ -109,6 +111,8 @@ pub struct HostOptions {
     pub rules: bool,
     /// The project, if the host names it.
     pub project_dir: Option<PathBuf>,
+    /// Why the record cannot be used, if so: then another one in memory takes its place, and only the rules judge.
+    pub without_record: Option<String>,
 }
 
 /// Answers a hook. If that fails, the policy of the workspace decides: see [`unanswered`].
@@ -119,7 +123,11 @@ pub async fn answer(
     here: &Path,
     options: HostOptions,
 ) -> Result<Reply, HostError> {
-    let payload = Payload::read(host, said)?;
+    let mut payload = Payload::read(host, said)?;
+    // Before the first row: what the settings say is secret must not depend on when they are read.
+    let cwd = payload.cwd.as_deref().unwrap_or(here);
+    learn_secrets(&core.config, &core.store, &cwd.canonicalize().unwrap_or(cwd.to_owned()))?;
+    payload.hide_secrets(host, &core.config.redactor());
     let mut host_hook = HostHook::new(core, host, (&payload, said), here, &options)?;
     let reply = match (payload.event, &payload.call) {
         (HookEvent::PreToolUse, Some(call)) => return host_hook.before(call, &options).await,
@@ -139,18 +147,27 @@ pub async fn answer(
     Ok(reply)
 }
 
-/// The answer to a host if its hook failed: a denial, if the policy of the workspace says so.
-pub fn unanswered(said: &str, here: &Path, error: &HostError) -> Reply {
-    match error {
-        HostError::Payload(PayloadError::UnknownEvent(_)) => {
-            Reply { stderr: format!("ona: {error}"), ..Reply::default() }
-        }
-        _ => unheard(said, here, &error.to_string()),
+/// The answer to a host if its hook failed: a denial, if the policy of the workspace says so. If the rules were to judge
+/// the call, its user decides, or nobody does: they might forbid it.
+pub fn unanswered(host: Host, said: &str, here: &Path, rules: bool, error: &str) -> Reply {
+    let reply = unheard(said, here, error);
+    let known = serde_json::from_str::<Value>(said).ok();
+    let event = known.as_ref().and_then(|said| said.get("hook_event_name")?.as_str());
+    if !rules
+        || reply.code == 2
+        || event.is_some_and(|event| event != HookEvent::PreToolUse.as_str())
+    {
+        return reply;
+    }
+    let reason = format!("{error}; so the rules cannot judge the call");
+    match event {
+        Some(_) if host.asks() => asking(&reason),
+        _ => denied(&reason),
     }
 }
 
-/// The same, if not even the hook's input could be read.
-pub fn unheard(said: &str, here: &Path, error: &str) -> Reply {
+/// What the policy of the workspace says of a hook that failed.
+fn unheard(said: &str, here: &Path, error: &str) -> Reply {
     let stderr = format!("ona: {error}");
     let known = serde_json::from_str::<Value>(said).ok();
     let field =
@@ -183,6 +200,18 @@ fn denied(reason: &str) -> Reply {
         }})),
         stderr: reason.to_owned(),
         code: 2,
+    }
+}
+
+/// A question, which the host puts to its user.
+fn asking(reason: &str) -> Reply {
+    Reply {
+        stdout: Some(json!({"hookSpecificOutput": {
+            "hookEventName": "PreToolUse",
+            "permissionDecision": "ask",
+            "permissionDecisionReason": reason,
+        }})),
+        ..Reply::default()
     }
 }
 
@@ -242,6 +271,9 @@ impl<'e> HostHook<'e> {
         let began = options.project_dir.as_deref().and_then(around);
         let began = began.or_else(|| around(Path::new(&seat.project_dir)));
         let workspace = began.or(here).map(Arc::new);
+        // Which intent is selected is not known either: its policy has had its say.
+        let workspace = workspace.filter(|_| options.without_record.is_none());
+        let without_record = options.without_record.clone();
         let place =
             Place { project_dir: cwd.clone(), cwd, additional_dirs: Vec::new(), home: None };
         // What cannot be read is answered with each call that the rules judge.
@@ -251,6 +283,7 @@ impl<'e> HostHook<'e> {
             unread: Unread::IsTold,
         };
         let mut governance = Governance::load(core, &seat, place, options)?;
+        governance.unread.extend(without_record);
         // The host names its mode, which may be one of ona's.
         let mode = payload.permission_mode.as_deref();
         let mode = mode.and_then(|mode| mode.parse::<PermissionMode>().ok());
@@ -279,7 +312,7 @@ impl<'e> HostHook<'e> {
         let mut events = Vec::new();
         for (kind, detail) in &self.events {
             let mut detail = detail.clone();
-            self.gate.redactor().mask_value(&mut detail);
+            self.gate.redactor().mask_event(&mut detail);
             events.push((kind.as_str(), detail));
         }
         events

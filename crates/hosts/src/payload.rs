@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::path::PathBuf;
 
+use ona_policy::secrets::Redactor;
 use ona_types::hook::HookEvent;
 use ona_types::{ContentHash, SessionId, ToolUseId, hashed, is_plain_name};
 use serde_json::Value;
@@ -60,8 +61,7 @@ impl Payload {
         let name = text("hook_event_name").ok_or(PayloadError::Field("hook_event_name"))?;
         let event =
             HookEvent::ALL.iter().find(|(_, known)| *known == name).map(|(event, _)| *event);
-        let event =
-            event.ok_or_else(|| PayloadError::UnknownEvent(name.chars().take(80).collect()))?;
+        let event = event.ok_or_else(|| PayloadError::UnknownEvent(ona_types::shown(name)))?;
         let session = text("session_id").map(str::trim).filter(|id| !id.is_empty());
         let session = session.ok_or(PayloadError::Field("session_id"))?;
         // An id is not a place in the file system, and the calls of an odd one are judged all the same.
@@ -82,6 +82,24 @@ impl Payload {
             model: text("model").map(str::to_owned),
             call,
         })
+    }
+}
+
+impl Payload {
+    /// Replaces ids that hold a live secret by their hashes. They are keys of the record, which are not masked.
+    pub(crate) fn hide_secrets(&mut self, host: Host, redactor: &Redactor) {
+        let hidden = |id: &str| match redactor.mask_live(id) {
+            Cow::Borrowed(_) => None,
+            Cow::Owned(_) => Some(hashed(host.as_str(), id)),
+        };
+        if let Some(session) = hidden(self.session.as_str()) {
+            self.session = SessionId::from_existing(session);
+        }
+        if let Some(call) = &mut self.call
+            && let Some(id) = hidden(call.id.as_str())
+        {
+            call.id = ToolUseId::from_existing(id);
+        }
     }
 }
 
@@ -194,6 +212,26 @@ mod tests {
             assert_eq!(read(said).unwrap_err(), error);
         }
         assert!(matches!(Payload::read(Host::Codex, "{"), Err(PayloadError::NotJson(_))));
+    }
+
+    #[test]
+    fn an_id_with_a_secret_in_it_is_hashed_and_others_stay() {
+        let said = |session: &str, call: &str| {
+            json!({"session_id": session, "hook_event_name": "PreToolUse", "tool_name": "Edit",
+                "tool_use_id": call})
+            .to_string()
+        };
+        let redactor = Redactor::knowing(["live-value-of-ours".to_owned()]);
+        let read = |session, call| {
+            let mut payload = Payload::read(Host::Codex, &said(session, call)).unwrap();
+            payload.hide_secrets(Host::Codex, &redactor);
+            (payload.session.to_string(), payload.call.unwrap().id.to_string())
+        };
+        assert_eq!(read("plain", "toolu_1"), ("plain".into(), "toolu_1".into()));
+        let odd = read("s-live-value-of-ours", "t-live-value-of-ours");
+        assert_eq!(odd, read("s-live-value-of-ours", "t-live-value-of-ours"), "the same each time");
+        assert!(odd.0.starts_with("codex-") && odd.1.starts_with("codex-"), "{odd:?}");
+        assert_ne!(odd.0, odd.1);
     }
 
     #[test]

@@ -155,7 +155,7 @@ async fn hook(world: &World, event: &str, fields: &Value) -> Reply {
         "tool_use_id": "toolu_theirs"});
     said.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
     let said = said.to_string().replace('/', "\\/");
-    let options = HostOptions { rules: true, project_dir: None };
+    let options = HostOptions { rules: true, ..HostOptions::default() };
     answer(world.core(), Host::ClaudeCode, &said, Path::new("/"), options).await.unwrap()
 }
 

@@ -1,5 +1,6 @@
 //! `ona config`: shows and changes settings.
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use ona_cli::bootstrap::directory;
@@ -17,7 +18,7 @@ use serde_json::{Value, json};
 use crate::args::Config;
 
 pub fn run(cli: &Options, command: &Config) -> Result<ExitCode, CliError> {
-    let here = directory(cli.cwd.as_ref())?;
+    let here = directory(cli.cwd.as_deref())?;
     let config = env::config(cli)?;
     let roots = config.roots(&here, &here);
     let text = match command {
@@ -36,7 +37,7 @@ pub fn run(cli: &Options, command: &Config) -> Result<ExitCode, CliError> {
         Config::Import => {
             let loaded =
                 settings::Loaded { layers: from_files(cli, &roots, None)?, ..Default::default() };
-            record::open(&env::database()?)?
+            record::open(cli.cwd.as_deref())?
                 .import_settings(&settings::snapshot(&loaded).to_string())?;
             "replaced the settings snapshot with the current files".to_owned()
         }
@@ -61,7 +62,7 @@ pub fn in_force(cli: &Options, roots: &Roots, scope: Option<&str>) -> Result<Vec
     if let Some(scope) = scope.filter(|scope| !SCOPES.contains(scope)) {
         return Err(no_scope(scope));
     }
-    let operators = match existing_record()? {
+    let operators = match existing_record(&roots.cwd)? {
         Some(store) => store.operators_snapshot()?,
         None => None,
     };
@@ -83,9 +84,9 @@ pub fn in_force(cli: &Options, roots: &Roots, scope: Option<&str>) -> Result<Vec
 }
 
 /// The record, if there is one: looking at settings makes none.
-pub fn existing_record() -> Result<Option<Store>, CliError> {
+pub fn existing_record(directory: &Path) -> Result<Option<Store>, CliError> {
     let database = env::database()?;
-    Ok(if database.exists() { Some(record::open(&database)?) } else { None })
+    Ok(if database.exists() { Some(record::open(Some(directory))?) } else { None })
 }
 
 /// The settings of the files that take effect, or all settings of one scope. Names what is held back.
@@ -111,7 +112,7 @@ pub fn trusted(
 ) -> Result<Vec<TrustedContent>, CliError> {
     config.trust.begin(request, &[], roots);
     let mut trusted = config.trust.covers(&request.name());
-    if let Some(store) = existing_record()? {
+    if let Some(store) = existing_record(&roots.cwd)? {
         trusted.extend(store.trusted(&request.name())?);
     }
     Ok(trusted)

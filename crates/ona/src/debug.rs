@@ -30,7 +30,7 @@ pub fn listen(cli: &Options) -> Result<(), CliError> {
     }
     let filter = Filter::parse(args.debug.as_deref().unwrap_or_default())?;
     let file = match &args.debug_file {
-        Some(path) => Some(Mutex::new(open(path, &directory(cli.cwd.as_ref())?)?)),
+        Some(path) => Some(Mutex::new(open(path, &directory(cli.cwd.as_deref())?)?)),
         None => None,
     };
     let lines = Lines { filter, file, redactor: Redactor::knowing(env::secrets()) };

@@ -60,7 +60,7 @@ pub fn run(cli: &Options, live: bool) -> Result<ExitCode, CliError> {
         ))
     })?;
     let database = dir.join("agent.db");
-    let mut core = bootstrap::core_with(cli, record::open(&database)?)?;
+    let mut core = bootstrap::core_with(cli, record::open_at(&database)?)?;
     // The scratch repository is ours, and nobody else's settings should change what is shown.
     core.config = Config {
         trust: RunTrust::given(),

@@ -48,7 +48,7 @@ pub fn compact(as_json: bool) -> Result<ExitCode, CliError> {
         return Err(CliError::usage(format!("{} does not exist", database.display()))
             .hint("`ona --init-db` or the first call creates it"));
     }
-    let sizes = record::open(&database)?.compact(is_gone).map_err(|error| match error {
+    let sizes = record::open(None)?.compact(is_gone).map_err(|error| match error {
         StoreError::Full(..) | StoreError::NotTaken(..) => {
             CliError::from(error).hint("no data was lost; compacting needs free space of up to twice the record's size, there and in TMPDIR (/var/tmp)")
         }

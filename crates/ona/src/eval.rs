@@ -8,7 +8,7 @@ use ona_cli::env::model::models;
 use ona_cli::interrupts::Interrupts;
 use ona_cli::output::print_line;
 use ona_cli::started_by::started_by;
-use ona_cli::{CliError, Options, asker, env, record};
+use ona_cli::{CliError, Options, asker, record};
 use ona_engine::{SessionBuilder, Which, Work};
 use ona_front::{Human, channel};
 use ona_gate::phase::TransitionError;
@@ -25,7 +25,7 @@ pub struct Call {
 pub fn run(text: &str, cli: &Options) -> Result<ExitCode, CliError> {
     let call = parse(&given(text)?)?;
     let engine = bootstrap::engine(cli)?;
-    let cwd = directory(cli.cwd.as_ref())?;
+    let cwd = directory(cli.cwd.as_deref())?;
     let human = match (cli.ask, started_by()) {
         (true, _) => Human::Present,
         (false, None) => Human::Operator,
@@ -80,7 +80,7 @@ pub fn run(text: &str, cli: &Options) -> Result<ExitCode, CliError> {
 }
 
 pub fn init_db() -> Result<ExitCode, CliError> {
-    let store = record::open(&env::database()?)?;
+    let store = record::open(None)?;
     print_line(&store.path().display().to_string())
         .map_err(|error| CliError::failed(format!("cannot print the path: {error}")))?;
     Ok(ExitCode::SUCCESS)
@@ -91,11 +91,11 @@ pub fn transition(phase: &str, cli: &Options) -> Result<ExitCode, CliError> {
     let to: Phase = phase.parse().map_err(|error: ona_types::UnknownPhase| {
         CliError::usage(error.to_string()).hint("see `ona --help`")
     })?;
-    let store = record::open(&env::database()?)?;
+    let store = record::open(cli.cwd.as_deref())?;
     let conversation = match &cli.conversation {
         Some(id) => ConversationId::from_existing(id.clone()),
         None => {
-            let here = directory(cli.cwd.as_ref())?;
+            let here = directory(cli.cwd.as_deref())?;
             let here = here.to_string_lossy();
             store.join(&Join { project_dir: &here, conversation: None })?.conversation
         }

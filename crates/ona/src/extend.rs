@@ -26,7 +26,7 @@ fn load(cli: &Options) -> Result<(Extensions, Vec<String>), CliError> {
         }
         Err(error @ GovernanceError::Untrusted { .. }) => {
             said.push(format!("{error}. The project's own files are skipped until `ona trust`"));
-            Session::extensions_without_project(&engine, &bootstrap::directory(cli.cwd.as_ref())?)
+            Session::extensions_without_project(&engine, &bootstrap::directory(cli.cwd.as_deref())?)
         }
         Err(error) => return Err(error.into()),
     };

@@ -38,7 +38,7 @@ fn agents() -> PossibleValuesParser {
 }
 
 pub fn run(cli: &Options, init: &Init) -> Result<ExitCode, CliError> {
-    let here = directory(cli.cwd.as_ref())?;
+    let here = directory(cli.cwd.as_deref())?;
     let root = root_for(&here);
     if env::home().is_some_and(|home| home.canonicalize().is_ok_and(|home| home == root)) {
         return Err(CliError::usage(format!("{} is your home directory", root.display()))

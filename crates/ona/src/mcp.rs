@@ -143,7 +143,7 @@ pub fn run(cli: &Options, command: &Mcp) -> Result<ExitCode, CliError> {
 
 /// The directories that settings are read from.
 fn roots(cli: &Options) -> Result<Roots, CliError> {
-    let here = directory(cli.cwd.as_ref())?;
+    let here = directory(cli.cwd.as_deref())?;
     Ok(env::config(cli)?.roots(&here, &here))
 }
 

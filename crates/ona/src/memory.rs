@@ -221,8 +221,8 @@ struct Caller {
 
 impl Caller {
     fn open(cli: &Options) -> Result<Self, CliError> {
-        let here = directory(cli.cwd.as_ref())?;
-        let store = record::open(&env::database()?)?;
+        let here = directory(cli.cwd.as_deref())?;
+        let store = record::open(cli.cwd.as_deref())?;
         let starter = started_by();
         let name = here.to_string_lossy();
         let seat = match (own_session(&store, starter.as_ref())?, &starter) {

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::Subcommand;
 use ona_cli::bootstrap::directory;
 use ona_cli::output::{plain, print_list};
-use ona_cli::{CliError, Options, env, record};
+use ona_cli::{CliError, Options, record};
 use ona_store::{PlanMoved, PlanRow, Store};
 use serde_json::json;
 
@@ -57,8 +57,8 @@ impl Plan {
 }
 
 pub fn run(cli: &Options, command: &Plan) -> Result<ExitCode, CliError> {
-    let store = record::open(&env::database()?)?;
-    let here = directory(cli.cwd.as_ref())?;
+    let store = record::open(cli.cwd.as_deref())?;
+    let here = directory(cli.cwd.as_deref())?;
     let here = here.to_string_lossy();
     let text = match command {
         Plan::List { all, json } => {

@@ -101,7 +101,7 @@ impl Plugin {
 }
 
 pub fn run(cli: &Options, command: &Plugin) -> Result<ExitCode, CliError> {
-    let here = directory(cli.cwd.as_ref())?;
+    let here = directory(cli.cwd.as_deref())?;
     let config = env::config(cli)?;
     let registry = Registry::of(&config.ona_config);
     let roots = config.roots(&here, &here);

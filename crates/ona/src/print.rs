@@ -37,7 +37,7 @@ pub fn run(cli: &Options) -> Result<ExitCode, CliError> {
         return Err(CliError::usage("--conversation cannot be combined with -p")
             .hint("continue a session with --resume ID; `ona sessions list` lists the sessions"));
     }
-    let cwd = directory(cli.cwd.as_ref())?;
+    let cwd = directory(cli.cwd.as_deref())?;
     let options = options(args, &cwd)?;
     given::check(args, &cwd)?;
     let name = args.name.as_deref().map(session_name).transpose()?;
@@ -80,7 +80,7 @@ pub fn run(cli: &Options) -> Result<ExitCode, CliError> {
             agent: session.agent_type_name(),
         };
         let asks = cli.ask.then(|| remote.clone());
-        let printer = Printer::new(args, shown, agent.tools(), asks);
+        let printer = Printer::new(args, shown, agent.tools(), asks, engine.core.config.redactor());
         let servers = session.gate.pool().map(|pool| server_lines(&pool)).unwrap_or_default();
         printer.begin(&servers, &session.extension_names())?;
         let feeding = input::feed(args, prompt, session_id.as_str(), &remote);

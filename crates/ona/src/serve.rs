@@ -8,7 +8,7 @@ use clap::Args;
 use ona_cli::bootstrap::directory;
 use ona_cli::output::complain;
 use ona_cli::started_by::{StartedBy, started_by};
-use ona_cli::{CliError, Options, env, record};
+use ona_cli::{CliError, Options, record};
 use ona_hosts::ServedTools;
 use ona_intents::Workspace;
 use ona_intents::file::workspace;
@@ -32,7 +32,7 @@ pub struct Serve {
 }
 
 pub fn run(cli: &Options, serve: &Serve) -> Result<ExitCode, CliError> {
-    let here = directory(cli.cwd.as_ref())?;
+    let here = directory(cli.cwd.as_deref())?;
     let root = workspace(&here).unwrap_or_else(|| Repository::of(&here).checkout);
     let tools: Arc<ServedTools> = Arc::new(tools(&root, serve.session.as_deref())?);
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -66,7 +66,7 @@ fn tools(root: &Path, session: Option<&str>) -> Result<ServedTools, CliError> {
     let workspace = Workspace::at(root)
         .map_err(|error| CliError::failed(format!("{}: {error}", root.display())))?;
     let governed = matches!(started_by(), Some(StartedBy::Call(_) | StartedBy::Ona(_)));
-    Ok(ServedTools::new(record::open(&env::database()?)?, workspace, session, governed))
+    Ok(ServedTools::new(record::open(Some(root))?, workspace, session, governed))
 }
 
 /// Why serving ended, and what to do about it.

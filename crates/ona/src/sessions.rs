@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use clap::Subcommand;
 use ona_cli::bootstrap::{directory, remove_outputs};
 use ona_cli::output::{complain, json_text, plain, print_list};
-use ona_cli::{CliError, Options, env, record};
+use ona_cli::{CliError, Options, record};
 use ona_engine::find_session;
 use ona_gate::settle::is_gone;
 use ona_store::{SessionRow, StoredEntry};
@@ -114,8 +114,8 @@ impl Sessions {
 }
 
 pub fn run(cli: &Options, command: &Sessions) -> Result<ExitCode, CliError> {
-    let store = record::open(&env::database()?)?;
-    let cwd = directory(cli.cwd.as_ref())?;
+    let store = record::open(cli.cwd.as_deref())?;
+    let cwd = directory(cli.cwd.as_deref())?;
     let here = cwd.to_string_lossy();
     let text = match command {
         Sessions::List { all, most, json } => {

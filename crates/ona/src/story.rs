@@ -20,7 +20,7 @@ fn printed(result: std::io::Result<()>) -> Result<ExitCode, CliError> {
 
 /// Tells the story of one call.
 pub fn why(id: Option<&str>, as_json: bool) -> Result<ExitCode, CliError> {
-    let store = record::open(&env::database()?)?;
+    let store = record::open(None)?;
     let id = id.unwrap_or_default();
     let unknown = || {
         match id {
@@ -191,11 +191,11 @@ pub fn log(
     as_json: bool,
     last: u32,
 ) -> Result<ExitCode, CliError> {
-    let store = record::open(&env::database()?)?;
+    let store = record::open(cli.cwd.as_deref())?;
     // Events may name a session that nothing else on the record knows.
     let session = match session {
         Some(word) if word.trim().is_empty() || store.log(0, Some(word), 1)?.is_empty() => {
-            let here = bootstrap::directory(cli.cwd.as_ref())?;
+            let here = bootstrap::directory(cli.cwd.as_deref())?;
             let seat = ona_engine::find_session(&store, word, &here)?;
             Some(seat.session.to_string())
         }

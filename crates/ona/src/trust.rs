@@ -17,7 +17,7 @@ fn unprintable(error: std::io::Error) -> CliError {
 }
 
 pub fn run(cli: &Options, list: bool, as_json: bool) -> Result<ExitCode, CliError> {
-    let store = record::open(&env::database()?)?;
+    let store = record::open(cli.cwd.as_deref())?;
     if list {
         let trusted = store.all_trusted()?;
         let text: String = if as_json {
@@ -33,7 +33,7 @@ pub fn run(cli: &Options, list: bool, as_json: bool) -> Result<ExitCode, CliErro
         print_list(&text, "nothing is trusted").map_err(unprintable)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let here = directory(cli.cwd.as_ref())?;
+    let here = directory(cli.cwd.as_deref())?;
     let roots = env::config(cli)?.roots(&here, &here);
     let loaded = settings::load(&roots, &settings::Given::default());
     for problem in loaded.problems() {
@@ -53,8 +53,8 @@ pub fn run(cli: &Options, list: bool, as_json: bool) -> Result<ExitCode, CliErro
 }
 
 pub fn untrust(cli: &Options) -> Result<ExitCode, CliError> {
-    let store = record::open(&env::database()?)?;
-    let root = repository_root(&directory(cli.cwd.as_ref())?);
+    let store = record::open(cli.cwd.as_deref())?;
+    let root = repository_root(&directory(cli.cwd.as_deref())?);
     if !store.untrust(&name_of(&root))? {
         return Err(CliError::failed(format!("{} is not trusted", root.display()))
             .hint("`ona trust --list` lists what is trusted"));

@@ -33,7 +33,7 @@ pub struct Location {
 impl Location {
     /// The caller's.
     pub fn find(cli: &Options) -> Result<Self, CliError> {
-        let here = directory(cli.cwd.as_ref())?;
+        let here = directory(cli.cwd.as_deref())?;
         let root = file::workspace(&here).ok_or_else(|| {
             CliError::usage(format!("no intents are set up for {}", here.display()))
                 .hint("`ona intent init` sets them up")
@@ -92,11 +92,13 @@ pub fn update(
 
 /// Remembers that the file of intents is as ona wrote it. Where there is no record, no agent is at work either.
 pub fn vouch(location: &Location) {
-    let Some(database) = env::database().ok().filter(|path| path.exists()) else { return };
-    let vouched = record::open(&database)
-        .and_then(|store| ona_gate::intents::vouch(&store, &location.workspace));
+    if !env::database().is_ok_and(|path| path.exists()) {
+        return;
+    }
+    let vouched = record::open(Some(location.root()))
+        .and_then(|store| Ok(ona_gate::intents::vouch(&store, &location.workspace)?));
     if let Err(error) = vouched {
-        complain(&format!("warning: {error}\n"));
+        complain(&format!("warning: {}\n", error.message()));
     }
 }
 

@@ -11,9 +11,9 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use aho_corasick::{AhoCorasick, MatchKind};
-use ona_types::World;
+use ona_types::{World, restore_keys};
 use regex::Regex;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 pub use stream::MaskedBytes;
 
@@ -100,16 +100,18 @@ impl Redactor {
     /// A redactor that also masks these values.
     pub fn knowing(live: impl IntoIterator<Item = String>) -> Self {
         let mut values: Vec<String> = Vec::new();
-        for value in live.into_iter().filter(|value| value.trim().len() >= MIN_LEN) {
-            // As it stands inside a JSON text, which may itself be a string of another one.
-            let mut written = value;
-            for _ in 0..=NESTED_JSON {
-                let quoted = Value::from(written.as_str()).to_string();
-                let escaped = quoted[1..quoted.len() - 1].to_owned();
-                let is_plain = escaped == written;
-                values.push(std::mem::replace(&mut written, escaped));
-                if is_plain {
-                    break;
+        for value in live {
+            for part in parts(&value) {
+                // As it stands inside a JSON text, which may itself be a string of another one.
+                let mut written = part.to_owned();
+                for _ in 0..=NESTED_JSON {
+                    let quoted = Value::from(written.as_str()).to_string();
+                    let escaped = quoted[1..quoted.len() - 1].to_owned();
+                    let is_plain = escaped == written;
+                    values.push(std::mem::replace(&mut written, escaped));
+                    if is_plain {
+                        break;
+                    }
                 }
             }
         }
@@ -231,6 +233,7 @@ impl Redactor {
             Value::Array(items) => items.iter_mut().for_each(|item| self.mask_live_value(item)),
             Value::Object(members) => {
                 members.values_mut().for_each(|item| self.mask_live_value(item));
+                masked_keys(members, |key| self.mask_live(key));
             }
             _ => {}
         }
@@ -242,6 +245,7 @@ impl Redactor {
             Value::Array(items) => items.iter_mut().for_each(|item| self.mask_scalars(item)),
             Value::Object(members) => {
                 members.values_mut().for_each(|item| self.mask_scalars(item));
+                masked_keys(members, |key| self.mask_live(key));
             }
             _ => {}
         }
@@ -255,6 +259,14 @@ impl Redactor {
         }
     }
 
+    /// Masks the detail of an event, but for the keys by which it is found.
+    pub fn mask_event(&self, detail: &mut Value) {
+        let before = detail.clone();
+        if self.mask_value(detail) {
+            restore_keys(detail, &before);
+        }
+    }
+
     /// Masks every text in a JSON value in place; says whether there was anything to mask.
     pub fn mask_value(&self, value: &mut Value) -> bool {
         match value {
@@ -264,18 +276,61 @@ impl Redactor {
             }
             Value::Object(members) => {
                 let any = members.values_mut().fold(false, |any, item| self.mask_value(item) | any);
-                let hidden: Vec<String> =
-                    members.keys().filter(|key| self.mask(key) != key.as_str()).cloned().collect();
-                for key in &hidden {
-                    if let Some(value) = members.remove(key) {
-                        members.insert(self.mask(key).into_owned(), value);
-                    }
-                }
-                any || !hidden.is_empty()
+                masked_keys(members, |key| self.mask(key)) | any
             }
             _ => false,
         }
     }
+}
+
+/// What of a value is looked for: all of it, and each of its lines. Tools show lines with numbers or names between them,
+/// sorted, or one alone. What frames a key in PEM is in every key, and a short line or a single word is anywhere.
+fn parts(value: &str) -> impl Iterator<Item = &str> {
+    let value = value.trim();
+    let is_word = |line: &str| {
+        line.len() < MIN_SECRET_LEN
+            && !line.bytes().any(|b| b.is_ascii_digit() || b.is_ascii_uppercase())
+    };
+    let lines = value
+        .lines()
+        .map(str::trim)
+        .filter(move |line| *line != value && !line.starts_with("-----") && !is_word(line));
+    std::iter::once(value).chain(lines).filter(|part| part.len() >= MIN_LEN)
+}
+
+/// Masks the keys of an object; says whether there was anything to mask. Two that are the same then both stay.
+fn masked_keys<'m>(
+    members: &'m mut Map<String, Value>,
+    mask: impl for<'k> Fn(&'k str) -> Cow<'k, str>,
+) -> bool {
+    let hidden: Vec<String> =
+        members.keys().filter(|key| matches!(mask(key), Cow::Owned(_))).cloned().collect();
+    for key in &hidden {
+        let Some(value) = members.remove(key) else { continue };
+        let name = mask(key).into_owned();
+        let mut free = name.clone();
+        let mut number = 1;
+        while members.contains_key(&free) {
+            number += 1;
+            free = format!("{name}-{number}");
+        }
+        members.insert(free, value);
+    }
+    !hidden.is_empty()
+}
+
+/// Where texts stand that have the shape of a secret.
+fn shaped(text: &str) -> Vec<std::ops::Range<usize>> {
+    let mut found = Vec::new();
+    for (shape, pattern) in SHAPES.iter().zip(&PATTERNS) {
+        if !shape.hints.iter().any(|hint| text.contains(hint)) {
+            continue;
+        }
+        let pattern = pattern.get_or_init(|| Regex::new(shape.pattern).ok());
+        let secrets = pattern.iter().flat_map(|pattern| pattern.captures_iter(text));
+        found.extend(secrets.filter_map(|one| Some(one.get(1).or_else(|| one.get(0))?.range())));
+    }
+    found
 }
 
 fn replaced(text: &str, pattern: &Regex, name: &str) -> Option<String> {
@@ -308,7 +363,7 @@ const MIN_SECRET_LEN: usize = 16;
 
 /// Whether a variable holds a secret, by its name.
 pub fn holds_secret(world: &dyn World, name: &str, value: &str) -> bool {
-    names_secret(name) && can_be_secret(world, value)
+    names_secret(name) && can_be_secret(world, value.trim())
 }
 
 /// Whether a name, of words with `_` between them, is one of a secret.
@@ -491,6 +546,35 @@ mod tests {
         );
         assert!(!redactor.mask_value(&mut value), "nothing is left");
         assert_eq!(redactor.mask_live(&of("ghp_", "aB3dE6", 6)), of("ghp_", "aB3dE6", 6));
+    }
+
+    #[test]
+    fn each_line_of_a_value_is_a_secret_too() {
+        let key = "-----BEGIN KEY-----\nQUJDREVGR0hJSktM\nTU5PUFFSU1RVVldY\n-----END KEY-----\n";
+        let redactor = Redactor::knowing([key.to_owned(), "  one-Value-2\n".to_owned()]);
+        assert_eq!(redactor.mask_live(key.trim()), "[REDACTED:live]");
+        assert_eq!(
+            redactor.mask_live("     1\tQUJDREVGR0hJSktM\n     2\tTU5PUFFSU1RVVldY"),
+            "     1\t[REDACTED:live]\n     2\t[REDACTED:live]"
+        );
+        assert_eq!(redactor.mask_live("-----BEGIN KEY-----"), "-----BEGIN KEY-----");
+        assert_eq!(redactor.mask_live("x one-Value-2y"), "x [REDACTED:live]y");
+        let text = Redactor::knowing(["a key of\nseveral\n{\n}\nlines".to_owned()]);
+        assert_eq!(text.mask_live("several { lines of"), "several { lines of");
+    }
+
+    #[test]
+    fn keys_of_objects_are_masked_and_none_is_lost() {
+        let redactor = Redactor::knowing(["hunter2hunter2".into(), "hunter3hunter3".into()]);
+        let value = json!({"hunter2hunter2": 1, "hunter3hunter3": {"hunter2hunter2": "x"}, "b": 2});
+        let masked =
+            json!({"[REDACTED:live]": 1, "[REDACTED:live]-2": {"[REDACTED:live]": "x"}, "b": 2});
+        let mut live = value.clone();
+        redactor.mask_live_value(&mut live);
+        assert_eq!(live, masked);
+        let mut all = value;
+        assert!(redactor.mask_value(&mut all));
+        assert_eq!(all, masked);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::rows::Connection;
+use crate::rows::{Connection, Key, MaybeKey};
 use ona_types::{SessionId, TaskId, ToolUseId};
 use rusqlite::{OptionalExtension, Row};
 use serde_json::Value;
@@ -75,12 +75,12 @@ impl Store {
                 "INSERT INTO agent_runs(session_id, parent_session, tool_use_id, agent_type, name, worktree)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
                 (
-                    seat.session.as_str(),
-                    new.parent.session.as_str(),
-                    new.call.as_str(),
+                    Key(seat.session.as_str()),
+                    Key(new.parent.session.as_str()),
+                    Key(new.call.as_str()),
                     new.agent_type,
                     new.name,
-                    new.worktree,
+                    MaybeKey(new.worktree),
                 ),
             )?;
             Ok(())
@@ -94,7 +94,7 @@ impl Store {
             tx.execute(
                 "UPDATE agent_runs SET ending = ?2, ended_at = iif(?2 IS NULL, NULL, datetime('now'))
                  WHERE session_id = ?1",
-                (session.as_str(), ending),
+                (Key(session.as_str()), ending),
             )?;
             Ok(())
         })
@@ -105,7 +105,7 @@ impl Store {
         self.write(|tx| {
             tx.execute(
                 "UPDATE agent_runs SET worktree = ?2 WHERE session_id = ?1",
-                (session.as_str(), worktree),
+                (Key(session.as_str()), Key(worktree)),
             )?;
             Ok(())
         })
@@ -116,7 +116,7 @@ impl Store {
         self.read(|c| {
             let sql = format!("{RUNS} WHERE parent_session = ?1 AND ending IS NULL ORDER BY rowid");
             let mut statement = c.prepare_cached(&sql)?;
-            let rows = statement.query_map([parent.as_str()], run)?;
+            let rows = statement.query_map([Key(parent.as_str())], run)?;
             Ok(rows.collect::<Result<_, _>>()?)
         })
     }
@@ -136,7 +136,7 @@ impl Store {
                      LEFT JOIN running_calls r ON r.tool_use_id = a.tool_use_id
                  WHERE a.worktree IS NOT NULL AND substr(a.session_id, -length(?1)) = ?1",
             )?;
-            let mut rows = statement.query([ending])?;
+            let mut rows = statement.query([Key(ending)])?;
             let mut drivers = None;
             while let Some(row) = rows.next()? {
                 let owners: [Option<String>; 2] = [row.get(0)?, row.get(1)?];
@@ -172,7 +172,7 @@ impl Store {
                     "SELECT payload_json FROM transcript_entries
                      WHERE session_id = ?1 AND entry_type = 'assistant' ORDER BY sequence DESC LIMIT 1",
                 )?
-                .query_row([session.as_str()], |row| row.get(0))
+                .query_row([Key(session.as_str())], |row| row.get(0))
                 .optional()?;
             let said: Option<Value> = said.and_then(|said| serde_json::from_str(&said).ok());
             Ok(said.map(|said| {
@@ -191,7 +191,7 @@ impl Store {
                      UNION SELECT a.session_id FROM below CROSS JOIN agent_runs a ON a.parent_session = below.id)
                  SELECT id FROM below",
             )?;
-            let rows = statement.query_map([parent.as_str()], |row| row.get::<_, String>(0))?;
+            let rows = statement.query_map([Key(parent.as_str())], |row| row.get::<_, String>(0))?;
             Ok(rows.map(|id| id.map(SessionId::from_existing)).collect::<Result<_, _>>()?)
         })
     }
@@ -205,7 +205,7 @@ impl Store {
         self.read(|c| {
             let sql = format!("{RUNS} WHERE parent_session = ?1 AND name = ?2 ORDER BY rowid DESC");
             let mut found = c.prepare_cached(&sql)?;
-            Ok(found.query_row((parent.as_str(), name), run).optional()?)
+            Ok(found.query_row((Key(parent.as_str()), name), run).optional()?)
         })
     }
 
@@ -225,7 +225,7 @@ impl Store {
                  SELECT a.agent_type, NULL, back, 0 FROM past CROSS JOIN agent_runs a ON a.session_id = past.id
                  ORDER BY back, at DESC",
             )?;
-            let rows = statement.query_map([session.as_str()], |row| {
+            let rows = statement.query_map([Key(session.as_str())], |row| {
                 Ok((row.get::<_, Option<String>>(0)?, row.get::<_, Option<String>>(1)?))
             })?;
             let starts: Vec<_> = rows.collect::<Result<_, _>>()?;
@@ -241,7 +241,7 @@ impl Store {
     pub fn agent_of(&self, session: &SessionId) -> Result<Option<AgentRun>, StoreError> {
         self.read(|c| {
             let mut found = c.prepare_cached(&format!("{RUNS} WHERE session_id = ?1"))?;
-            Ok(found.query_row([session.as_str()], run).optional()?)
+            Ok(found.query_row([Key(session.as_str())], run).optional()?)
         })
     }
 }

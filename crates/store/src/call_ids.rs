@@ -8,7 +8,7 @@ use ona_types::{SessionId, ToolUseId};
 use rusqlite::OptionalExtension;
 
 use crate::error::StoreError;
-use crate::rows::{Connection, Transaction};
+use crate::rows::{Connection, Key, Transaction};
 use crate::store::{Failure, Store};
 
 impl Store {
@@ -19,7 +19,7 @@ impl Store {
                 "SELECT EXISTS (SELECT 1 FROM call_ids WHERE tool_use_id = ?1)
                      OR EXISTS (SELECT 1 FROM transcript_entries WHERE tool_use_id = ?1)",
             )?
-            .query_row([id.as_str()], |row| row.get(0))?)
+            .query_row([Key(id.as_str())], |row| row.get(0))?)
         })
     }
 }
@@ -31,7 +31,7 @@ pub(crate) fn reserve(
     id: &ToolUseId,
 ) -> Result<(), Failure> {
     let sql = "INSERT OR IGNORE INTO call_ids(tool_use_id, session_id, started) VALUES (?1, ?2, 0)";
-    let reserved = tx.prepare_cached(sql)?.execute((id.as_str(), session.as_str()))?;
+    let reserved = tx.prepare_cached(sql)?.execute((Key(id.as_str()), Key(session.as_str())))?;
     given(reserved, id)
 }
 
@@ -43,7 +43,7 @@ pub(crate) fn start(
 ) -> Result<(), Failure> {
     let sql = "INSERT INTO call_ids(tool_use_id, session_id, started) VALUES (?1, ?2, 1)
         ON CONFLICT DO UPDATE SET started = 1 WHERE session_id = ?2 AND started = 0";
-    let started = tx.prepare_cached(sql)?.execute((id.as_str(), session.as_str()))?;
+    let started = tx.prepare_cached(sql)?.execute((Key(id.as_str()), Key(session.as_str())))?;
     given(started, id)
 }
 
@@ -57,13 +57,13 @@ fn given(rows: usize, id: &ToolUseId) -> Result<(), Failure> {
 /// The session in which a call runs; `None` for rows that ona did not write.
 pub(crate) fn session_of(c: &Connection, id: &str) -> Result<Option<String>, Failure> {
     Ok(c.prepare_cached("SELECT session_id FROM call_ids WHERE tool_use_id = ?1")?
-        .query_row([id], |row| row.get(0))
+        .query_row([Key(id)], |row| row.get(0))
         .optional()?)
 }
 
 /// Frees ids before a session is deleted: its own, and those of which it has the last copy. An id of which another session
 /// has a copy stays: it still names that call and no other.
-pub(crate) fn forget(tx: &Transaction<'_>, session: &str) -> Result<(), Failure> {
+pub(crate) fn forget(tx: &Transaction<'_>, session: Key<'_>) -> Result<(), Failure> {
     let nowhere_else = "NOT EXISTS (SELECT 1 FROM transcript_entries t
         WHERE t.tool_use_id = call_ids.tool_use_id AND t.session_id <> ?1)";
     tx.prepare_cached(&format!("DELETE FROM call_ids WHERE session_id = ?1 AND {nowhere_else}"))?

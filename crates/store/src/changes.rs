@@ -1,6 +1,6 @@
 //! Changes that a call makes to the session (not to files): committed with its result.
 
-use crate::rows::Transaction;
+use crate::rows::{Key, Transaction};
 use ona_types::{Change, ContentHash, ConversationId, Entry, Phase, SessionId, SystemNote, Todo};
 use rusqlite::OptionalExtension;
 use serde_json::json;
@@ -21,7 +21,10 @@ impl Store {
         self.read(|c| {
             let kept: Option<String> = c
                 .prepare_cached("SELECT value FROM state WHERE conversation_id = ?1 AND key = ?2")?
-                .query_row((seat.conversation.as_str(), todos_key(&seat.session)), |row| row.get(0))
+                .query_row(
+                    (Key(seat.conversation.as_str()), Key(&todos_key(&seat.session))),
+                    |row| row.get(0),
+                )
                 .optional()?;
             // A hand-written list that cannot be parsed counts as missing.
             Ok(kept.and_then(|kept| serde_json::from_str(&kept).ok()).unwrap_or_default())
@@ -37,8 +40,8 @@ pub(crate) fn apply(tx: &Transaction<'_>, seat: &Seat, change: &Change) -> Resul
                 "INSERT OR REPLACE INTO state(conversation_id, key, value) VALUES (?1, ?2, ?3)",
             )?
             .execute((
-                seat.conversation.as_str(),
-                todos_key(&seat.session),
+                Key(seat.conversation.as_str()),
+                Key(&todos_key(&seat.session)),
                 json!(todos).to_string(),
             ))?;
             Ok(())
@@ -48,7 +51,7 @@ pub(crate) fn apply(tx: &Transaction<'_>, seat: &Seat, change: &Change) -> Resul
             tx.execute(
                 "UPDATE plans SET status = 'superseded'
                  WHERE conversation_id = ?1 AND status IN ('draft', 'approved')",
-                [seat.conversation.as_str()],
+                [Key(seat.conversation.as_str())],
             )?;
             move_to(tx, &seat.conversation, Some(&seat.session), Phase::Planning)
         }
@@ -84,7 +87,7 @@ fn submit(
     let known: Option<i64> = tx
         .query_row(
             "SELECT id FROM plans WHERE conversation_id = ?1 AND hash = ?2 AND status = 'draft'",
-            (conversation.as_str(), hash.as_str()),
+            (Key(conversation.as_str()), Key(hash.as_str())),
             |row| row.get(0),
         )
         .optional()?;
@@ -93,11 +96,11 @@ fn submit(
     }
     tx.execute(
         "UPDATE plans SET status = 'superseded' WHERE conversation_id = ?1 AND status = 'draft'",
-        [conversation.as_str()],
+        [Key(conversation.as_str())],
     )?;
     tx.execute(
         "INSERT INTO plans(conversation_id, content, hash) VALUES (?1, ?2, ?3)",
-        (conversation.as_str(), &*content, hash.as_str()),
+        (Key(conversation.as_str()), &*content, Key(hash.as_str())),
     )?;
     Ok(tx.last_insert_rowid())
 }
@@ -143,12 +146,12 @@ pub(crate) fn move_to(
 ) -> Result<(), Failure> {
     let from: String = tx.query_row(
         "SELECT phase FROM conversations WHERE id = ?1",
-        [conversation.as_str()],
+        [Key(conversation.as_str())],
         |row| row.get(0),
     )?;
     tx.execute(
         "UPDATE conversations SET phase = ?2, last_active = datetime('now') WHERE id = ?1",
-        (conversation.as_str(), to.as_str()),
+        (Key(conversation.as_str()), Key(to.as_str())),
     )?;
     let detail = json!({"from": from, "to": to, "detail": {}});
     event_of(tx, conversation, session, "phase.changed", &detail)

@@ -1,6 +1,6 @@
 //! Conversations and their sessions: finds or creates the place where a call is recorded.
 
-use crate::rows::{Connection, Transaction};
+use crate::rows::{Connection, Key, Transaction};
 use ona_types::{ConversationId, SessionId};
 use rusqlite::OptionalExtension;
 
@@ -58,7 +58,7 @@ impl Store {
             let session = SessionId::generate();
             tx.execute(
                 "INSERT INTO sessions(session_id, conversation_id) VALUES (?1, ?2)",
-                (session.as_str(), conversation.as_str()),
+                (Key(session.as_str()), Key(conversation.as_str())),
             )?;
             Ok(Seat { conversation, session, project_dir, cwd: None })
         })
@@ -69,7 +69,7 @@ pub(crate) fn create(tx: &Transaction<'_>, project_dir: &str) -> Result<Conversa
     let conversation = ConversationId::generate();
     tx.execute(
         "INSERT INTO conversations(id, project_dir) VALUES (?1, ?2)",
-        (conversation.as_str(), project_dir),
+        (Key(conversation.as_str()), Key(project_dir)),
     )?;
     Ok(conversation)
 }
@@ -88,7 +88,7 @@ fn conversation(
     };
     let found = c
         .prepare_cached(sql)?
-        .query_row([key], |row| {
+        .query_row([Key(key)], |row| {
             Ok((ConversationId::from_existing(row.get::<_, String>(0)?), row.get(1)?))
         })
         .optional()?;
@@ -105,12 +105,12 @@ fn find(c: &Connection, join: &Join<'_>) -> Result<Option<Seat>, Failure> {
             "SELECT session_id FROM main_sessions WHERE conversation_id = ?1
              ORDER BY started_at DESC, number DESC LIMIT 1",
         )?
-        .query_row([conversation.as_str()], |row| row.get(0))
+        .query_row([Key(conversation.as_str())], |row| row.get(0))
         .optional()?;
     let Some(session) = session.map(SessionId::from_existing) else { return Ok(None) };
     let cwd: Option<Option<String>> = c
         .prepare_cached("SELECT value FROM state WHERE conversation_id = ?1 AND key = ?2")?
-        .query_row([conversation.as_str(), &cwd_key(&session)], |row| row.get(0))
+        .query_row([Key(conversation.as_str()), Key(&cwd_key(&session))], |row| row.get(0))
         .optional()?;
     Ok(Some(Seat { conversation, session, project_dir, cwd: cwd.flatten() }))
 }

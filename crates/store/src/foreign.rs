@@ -1,7 +1,7 @@
 //! Calls of other agents, which report to ona twice: before they run and after. The host waits for ona's answer, so
 //! each time everything goes into one commit.
 
-use crate::rows::Transaction;
+use crate::rows::{Key, Transaction};
 use ona_types::hook::HookInvocation;
 use ona_types::{ConversationId, SessionId, ToolUseId};
 use rusqlite::OptionalExtension;
@@ -57,7 +57,7 @@ impl Store {
                      LEFT JOIN session_info i ON i.session_id = s.session_id
                      WHERE s.session_id = ?1",
                 )?
-                .query_row([id.as_str()], |row| {
+                .query_row([Key(id.as_str())], |row| {
                     let seat = Seat {
                         conversation: ConversationId::from_existing(row.get::<_, String>(0)?),
                         session: id.clone(),
@@ -78,7 +78,7 @@ impl Store {
                 "SELECT EXISTS (SELECT 1 FROM transcript_entries
                      WHERE tool_use_id = ?1 AND session_id = ?2 AND entry_type = 'tool_use')",
             )?
-            .query_row((id, session), |row| row.get(0))?)
+            .query_row((Key(id), Key(session)), |row| row.get(0))?)
         })
     }
 
@@ -91,7 +91,7 @@ impl Store {
                  JOIN conversations c ON c.id = s.conversation_id
                  WHERE c.project_dir = ?1 OR substr(c.project_dir, 1, length(?1) + 1) = ?1 || '/'",
             )?;
-            let rows = statement.query_map([dir], |row| {
+            let rows = statement.query_map([Key(dir)], |row| {
                 let owner = serde_json::from_str(&row.get::<_, String>(1)?).unwrap_or(Value::Null);
                 Ok((SessionId::from_existing(row.get::<_, String>(0)?), owner))
             })?;
@@ -118,8 +118,8 @@ impl Store {
                  VALUES (?1, ?2, ?3, ?4)",
             )?
             .execute((
-                seat.session.as_str(),
-                host_id.as_str(),
+                Key(seat.session.as_str()),
+                Key(host_id.as_str()),
                 call.tool,
                 found.to_string(),
             ))?;
@@ -137,7 +137,7 @@ impl Store {
             Ok(c.prepare_cached(
                 "SELECT found FROM foreign_calls WHERE session_id = ?1 AND tool_use_id = ?2",
             )?
-            .query_row((session.as_str(), host_id.as_str()), |row| row.get(0))
+            .query_row((Key(session.as_str()), Key(host_id.as_str())), |row| row.get(0))
             .optional()?)
         })?;
         Ok(found.and_then(|found| serde_json::from_str(&found).ok()))
@@ -156,7 +156,7 @@ impl Store {
             tx.prepare_cached(
                 "DELETE FROM foreign_calls WHERE session_id = ?1 AND tool_use_id = ?2",
             )?
-            .execute((seat.session.as_str(), host_id.as_str()))?;
+            .execute((Key(seat.session.as_str()), Key(host_id.as_str())))?;
             if let Some((id, outcome)) = outcome {
                 finish(tx, seat, id, outcome)?;
             }

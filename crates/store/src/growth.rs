@@ -14,6 +14,7 @@ use ona_types::{
 };
 use serde_json::{Value, json};
 
+use crate::rows::tests::Hides;
 use crate::{
     CallOutcome, CallStart, Decision, Found, GateRow, HeardHook, Join, ModelCall, NewAgent,
     NewSession, Seat, Step, Store,
@@ -31,7 +32,10 @@ struct Record {
 
 impl Record {
     fn of(sessions: usize, entries: usize) -> Self {
-        let store = Store::in_memory().unwrap();
+        Self::filled(Store::in_memory().unwrap(), sessions, entries)
+    }
+
+    fn filled(store: Store, sessions: usize, entries: usize) -> Self {
         // The latest session of ona's own is older than all others, so that a search for it passes them.
         let seat = session(&store, HERE, "headless", "own", entries);
         let parent = session(&store, HERE, "headless", "parent", entries);
@@ -303,6 +307,24 @@ fn nothing_at_a_start_or_a_call_grows_with_the_record() {
         }
     }
     assert!(grown.is_empty(), "{grown:#?}");
+}
+
+/// Processes know different secrets, and some of those stand in directories and ids.
+#[test]
+fn what_one_process_stored_another_finds_whatever_secrets_they_know() {
+    for word in ["here", "own", "/w", "parent", "toolu_", "foreign-0"] {
+        for (writer, reader) in [(word, "\u{1}"), ("\u{1}", word), (word, word)] {
+            let store = Store::in_memory().unwrap().masking(Arc::new(Hides(writer)));
+            let mut record = Record::filled(store, 2, 2);
+            record.store = record.store.masking(Arc::new(Hides(reader)));
+            for (name, work) in WORK {
+                // A name is a text.
+                if *name != "--resume NAME" {
+                    work(&record);
+                }
+            }
+        }
+    }
 }
 
 #[test]

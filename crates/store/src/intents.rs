@@ -1,6 +1,6 @@
 //! Which intent a session works for.
 
-use crate::rows::{Connection, Transaction};
+use crate::rows::{Connection, Key, Transaction};
 use ona_types::SessionId;
 use rusqlite::OptionalExtension;
 use serde::Serialize;
@@ -70,7 +70,7 @@ impl Store {
                      AND CASE WHEN json_valid(detail) THEN json_extract(detail, '$.workspace') END = ?1
                  GROUP BY 3, 4 ORDER BY min(id)",
             )?;
-            let rows = statement.query_map([workspace], |row| {
+            let rows = statement.query_map([Key(workspace)], |row| {
                 Ok(ScopeRequest {
                     at: row.get(0)?,
                     session_id: row.get(1)?,
@@ -90,7 +90,7 @@ impl Store {
                 "SELECT session_id, intent_id, selected_by, selected_at FROM selected_intents
                  WHERE workspace = ?1 ORDER BY session_id",
             )?;
-            let rows = statement.query_map([workspace], |row| {
+            let rows = statement.query_map([Key(workspace)], |row| {
                 let session: String = row.get(0)?;
                 let selection = Selection {
                     intent_id: row.get(1)?,
@@ -118,7 +118,7 @@ impl Store {
                     tx.prepare_cached(
                         "DELETE FROM selected_intents WHERE workspace = ?1 AND session_id = ''",
                     )?
-                    .execute([workspace])?;
+                    .execute([Key(workspace)])?;
                     return Ok(());
                 }
                 (session, intent) => keep_selection(tx, workspace, session, intent, by)?,
@@ -179,7 +179,7 @@ fn keep_selection(
         "INSERT OR REPLACE INTO selected_intents(workspace, session_id, intent_id, selected_by)
          VALUES (?1, ?2, ?3, ?4)",
     )?
-    .execute((workspace, session.map_or("", SessionId::as_str), intent, by))?;
+    .execute((Key(workspace), Key(session.map_or("", SessionId::as_str)), intent, by))?;
     Ok(())
 }
 
@@ -188,7 +188,7 @@ fn selection(c: &Connection, workspace: &str, session: &str) -> Result<Option<Se
         "SELECT intent_id, selected_by, selected_at FROM selected_intents
          WHERE workspace = ?1 AND session_id = ?2",
     )?
-    .query_row((workspace, session), |row| {
+    .query_row((Key(workspace), Key(session)), |row| {
         Ok(Selection {
             intent_id: row.get(0)?,
             selected_by: row.get(1)?,

@@ -6,7 +6,7 @@
 mod index;
 mod rank;
 
-use crate::rows::{Connection, Transaction};
+use crate::rows::{Connection, Key, MaybeKey, Transaction};
 use rusqlite::types::ValueRef;
 use rusqlite::{OptionalExtension, Row};
 use serde::Serialize;
@@ -111,11 +111,11 @@ pub enum Within<'a> {
 
 impl<'a> Within<'a> {
     /// The parameter `?1` of what follows.
-    fn project(self) -> Option<&'a str> {
-        match self {
+    fn project(self) -> MaybeKey<'a> {
+        MaybeKey(match self {
             Self::Project(project) => Some(project),
             Self::All => None,
-        }
+        })
     }
 
     /// The columns of all that are meant. Each half can be answered from the index on projects.
@@ -435,7 +435,7 @@ fn put(tx: &Transaction<'_>, memory: &Memory) -> Result<Saved, Failure> {
         &memory.content,
         &memory.keywords,
         &memory.anticipated_queries,
-        &memory.project_scope,
+        MaybeKey(memory.project_scope.as_deref()),
     ))?;
     match number {
         Some(number) => index::change(tx, number).map(|()| Saved::Corrected),
@@ -451,7 +451,7 @@ fn keep_origin(
     source: Option<(&str, &str)>,
 ) -> Result<(), Failure> {
     let (source, hash) = source.unzip();
-    let session = author.seat.map(|seat| seat.session.as_str());
+    let session = MaybeKey(author.seat.map(|seat| seat.session.as_str()));
     tx.prepare_cached(
         "INSERT INTO memory_origins(memory_id, written_by, written_in, source, source_hash)
          VALUES (?1, ?2, ?3, ?4, ?5)
@@ -481,8 +481,8 @@ fn event(
     if let Some(starter) = author.started_by {
         detail["started_by"] = json!(starter);
     }
-    let conversation = author.seat.map_or("", |seat| seat.conversation.as_str());
-    let session = author.seat.map(|seat| seat.session.as_str());
+    let conversation = Key(author.seat.map_or("", |seat| seat.conversation.as_str()));
+    let session = MaybeKey(author.seat.map(|seat| seat.session.as_str()));
     tx.prepare_cached(
         "INSERT INTO events(conversation_id, session_id, event_type, detail) VALUES (?1, ?2, ?3, ?4)",
     )?

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::conversations::Seat;
 use crate::error::StoreError;
+use crate::rows::Key;
 use crate::store::Store;
 
 /// The phase of a conversation, and whether it has an approved plan.
@@ -40,7 +41,7 @@ impl Store {
                     "SELECT status, content FROM plans
                      WHERE conversation_id = ?1 AND status IN ('draft', 'approved')
                      ORDER BY id DESC LIMIT 1",
-                    [seat.conversation.as_str()],
+                    [Key(seat.conversation.as_str())],
                     |row| Ok((row.get(0)?, row.get(1)?)),
                 )
                 .optional()?;
@@ -51,7 +52,7 @@ impl Store {
                          WHERE session_id = ?1 AND entry_type = 'user' AND json_valid(payload_json)
                          ORDER BY sequence {order} LIMIT 1"
                     ),
-                    [seat.session.as_str()],
+                    [Key(seat.session.as_str())],
                     |row| row.get(0),
                 )
                 .optional()
@@ -75,7 +76,7 @@ impl Store {
                          WHERE conversation_id = conversations.id AND status = 'approved')
                      FROM conversations WHERE id = ?1",
                 )?
-                .query_row([conversation.as_str()], |row| Ok((row.get(0)?, row.get(1)?)))
+                .query_row([Key(conversation.as_str())], |row| Ok((row.get(0)?, row.get(1)?)))
                 .optional()?;
             let (phase, approved_plan) =
                 row.ok_or_else(|| StoreError::UnknownConversation(conversation.to_string()))?;
@@ -96,7 +97,7 @@ impl Store {
             let moved = tx.execute(
                 "UPDATE conversations SET phase = ?3, last_active = datetime('now')
                  WHERE id = ?1 AND phase = ?2",
-                (conversation.as_str(), from.as_str(), to.as_str()),
+                (Key(conversation.as_str()), Key(from.as_str()), Key(to.as_str())),
             )?;
             if moved == 0 {
                 return Ok(false);
@@ -104,7 +105,7 @@ impl Store {
             let detail = json!({"from": from, "to": to, "detail": detail});
             tx.execute(
                 "INSERT INTO events(conversation_id, event_type, detail) VALUES (?1, ?2, ?3)",
-                (conversation.as_str(), "phase.changed", detail.to_string()),
+                (Key(conversation.as_str()), "phase.changed", detail.to_string()),
             )?;
             Ok(true)
         })

@@ -1,6 +1,6 @@
 //! Plans: submitted by an agent, approved or rejected by a human (S0 §8.2).
 
-use crate::rows::Connection;
+use crate::rows::{Connection, MaybeKey};
 use ona_types::{ConversationId, Phase};
 use rusqlite::{OptionalExtension, Row};
 use serde::Serialize;
@@ -51,7 +51,7 @@ impl Store {
         self.read(|c| {
             let sql = format!("{PLANS} WHERE ?1 IS NULL OR c.project_dir = ?1 ORDER BY p.id DESC");
             let mut statement = c.prepare(&sql)?;
-            let rows = statement.query_map([project_dir], plan_row)?;
+            let rows = statement.query_map([MaybeKey(project_dir)], plan_row)?;
             Ok(rows.collect::<Result<_, _>>()?)
         })
     }

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
-use crate::rows::{Connection, Transaction};
+use crate::rows::{Connection, Key, Transaction};
 use ona_types::{ConversationId, SessionId};
 use rusqlite::OptionalExtension as _;
 use serde::Serialize;
@@ -243,7 +243,7 @@ fn is_in_use(
     is_gone: impl Fn(&Value) -> bool,
 ) -> Result<bool, Failure> {
     for member in tree {
-        let id = member.session.as_str();
+        let id = Key(member.session.as_str());
         let mut owners = c.prepare_cached(
             "SELECT owner FROM session_leases WHERE session_id = ?1
              UNION ALL SELECT owner FROM running_calls WHERE session_id = ?1
@@ -285,7 +285,7 @@ fn remove_tree(
     for member in tree {
         let last_active_ms: Option<i64> = tx
             .prepare_cached(&sql)?
-            .query_row([member.session.as_str()], |row| row.get(0))
+            .query_row([Key(member.session.as_str())], |row| row.get(0))
             .optional()?;
         // Another process may have deleted it.
         if last_active_ms.is_none_or(|last| last >= prune.before_ms) {
@@ -311,7 +311,7 @@ fn remove_empty(
     conversation: &ConversationId,
     before_ms: i64,
 ) -> Result<bool, Failure> {
-    let id = conversation.as_str();
+    let id = Key(conversation.as_str());
     let is_empty: bool = tx
         .prepare_cached(
             "SELECT unixepoch(last_active) * 1000 < ?2
@@ -374,7 +374,7 @@ fn prunable(c: &Connection, member: &Member) -> Result<Prunable, Failure> {
          FROM sessions s JOIN conversations c ON c.id = s.conversation_id
          LEFT JOIN session_info i ON i.session_id = s.session_id WHERE s.session_id = ?1",
     )?
-    .query_row([session], |row| {
+    .query_row([Key(session)], |row| {
         Ok(Prunable {
             session_id: session.to_owned(),
             project_dir: row.get(0)?,

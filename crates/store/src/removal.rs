@@ -1,6 +1,6 @@
 //! Deletes sessions permanently, with everything that belongs to them.
 
-use crate::rows::Transaction;
+use crate::rows::{Key, Transaction};
 use ona_types::{ConversationId, SessionId};
 use serde_json::{Value, json};
 
@@ -68,7 +68,7 @@ pub(crate) fn remove(
     session: &SessionId,
     conversation: &ConversationId,
 ) -> Result<usize, Failure> {
-    let id = session.as_str();
+    let id = Key(session.as_str());
     call_ids::forget(tx, id)?;
     let mut entries = 0;
     for table in OF_SESSION {
@@ -83,7 +83,7 @@ pub(crate) fn remove(
     )?
     .execute([id])?;
     tx.prepare_cached("DELETE FROM state WHERE conversation_id = ?1 AND key IN (?2, ?3)")?
-        .execute((conversation.as_str(), cwd_key(session), todos_key(session)))?;
+        .execute((Key(conversation.as_str()), Key(&cwd_key(session)), Key(&todos_key(session))))?;
     tx.prepare_cached("DELETE FROM sessions WHERE session_id = ?1")?.execute([id])?;
     Ok(entries)
 }

@@ -3,6 +3,9 @@
 //! [`Connection`], [`Transaction`] and [`Statement`] stand in for those of `rusqlite` in this crate. Each text that is
 //! bound to a statement passes [`Connection::masked`], in a query too: who looks for what was stored finds it. So a new
 //! table or column needs no thought of its own. A test fails if another module uses those of `rusqlite`.
+//!
+//! What identifies is a [`Key`] and stays as it is: the secrets that are known differ from process to process, and what
+//! one stored another must find.
 
 #![allow(
     clippy::needless_pass_by_value,
@@ -48,22 +51,12 @@ impl Connection {
     }
 
     fn bound<'v>(&self, values: &'v impl Values) -> Result<Vec<ToSqlOutput<'v>>> {
-        let mut bound = values.bound()?;
-        for value in &mut bound {
-            let text = match &*value {
-                ToSqlOutput::Borrowed(ValueRef::Text(bytes) | ValueRef::Blob(bytes)) => {
-                    String::from_utf8_lossy(bytes)
-                }
-                ToSqlOutput::Owned(Value::Text(text)) => Cow::Borrowed(text.as_str()),
-                // A path that is not UTF-8.
-                ToSqlOutput::Owned(Value::Blob(bytes)) => String::from_utf8_lossy(bytes),
-                _ => continue,
-            };
-            let masked = match self.masked(&text) {
-                Cow::Owned(masked) => masked,
-                Cow::Borrowed(_) => continue,
-            };
-            *value = ToSqlOutput::Owned(Value::Text(masked));
+        let mut bound = Vec::new();
+        for (mut value, is_key) in values.bound()? {
+            if !is_key {
+                self.mask_bound(&mut value);
+            }
+            bound.push(value);
         }
         Ok(bound)
     }
@@ -71,6 +64,21 @@ impl Connection {
     /// A transaction for reading.
     pub(crate) fn snapshot(&self) -> Result<rusqlite::Transaction<'_>> {
         rusqlite::Transaction::new_unchecked(&self.raw, TransactionBehavior::Deferred)
+    }
+
+    fn mask_bound(&self, value: &mut ToSqlOutput<'_>) {
+        let text = match &*value {
+            ToSqlOutput::Borrowed(ValueRef::Text(bytes) | ValueRef::Blob(bytes)) => {
+                String::from_utf8_lossy(bytes)
+            }
+            ToSqlOutput::Owned(Value::Text(text)) => Cow::Borrowed(text.as_str()),
+            // A path that is not UTF-8.
+            ToSqlOutput::Owned(Value::Blob(bytes)) => String::from_utf8_lossy(bytes),
+            _ => return,
+        };
+        if let Cow::Owned(masked) = self.masked(&text) {
+            *value = ToSqlOutput::Owned(Value::Text(masked));
+        }
     }
 
     pub(crate) fn execute(&self, sql: &str, values: impl Values) -> Result<usize> {
@@ -176,38 +184,70 @@ impl<'c, S: DerefMut<Target = rusqlite::Statement<'c>>> Statement<'c, S> {
     }
 }
 
+/// What identifies a row: an id, a directory, a name that ona made up. It is stored and looked up as it is. An id from
+/// elsewhere is checked for secrets before it becomes one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Key<'a>(pub(crate) &'a str);
+
+/// The same, or `NULL`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MaybeKey<'a>(pub(crate) Option<&'a str>);
+
+/// A value that can be bound; whether it is a key.
+pub(crate) trait Bind {
+    fn bind(&self) -> Result<(ToSqlOutput<'_>, bool)>;
+}
+
+impl<T: ToSql> Bind for T {
+    fn bind(&self) -> Result<(ToSqlOutput<'_>, bool)> {
+        Ok((self.to_sql()?, false))
+    }
+}
+
+impl Bind for Key<'_> {
+    fn bind(&self) -> Result<(ToSqlOutput<'_>, bool)> {
+        Ok((self.0.to_sql()?, true))
+    }
+}
+
+impl Bind for MaybeKey<'_> {
+    fn bind(&self) -> Result<(ToSqlOutput<'_>, bool)> {
+        Ok((self.0.to_sql()?, true))
+    }
+}
+
 /// The values of a statement's parameters, in order.
 pub(crate) trait Values {
-    fn bound(&self) -> Result<Vec<ToSqlOutput<'_>>>;
+    fn bound(&self) -> Result<Vec<(ToSqlOutput<'_>, bool)>>;
 }
 
 /// So that `[]` has a type.
 impl Values for [&(dyn ToSql + Send + Sync); 0] {
-    fn bound(&self) -> Result<Vec<ToSqlOutput<'_>>> {
+    fn bound(&self) -> Result<Vec<(ToSqlOutput<'_>, bool)>> {
         Ok(Vec::new())
     }
 }
 
-impl Values for &[&dyn ToSql] {
-    fn bound(&self) -> Result<Vec<ToSqlOutput<'_>>> {
-        self.iter().map(|value| value.to_sql()).collect()
+impl Values for &[&dyn Bind] {
+    fn bound(&self) -> Result<Vec<(ToSqlOutput<'_>, bool)>> {
+        self.iter().map(|value| value.bind()).collect()
     }
 }
 
 macro_rules! values {
     (arrays $($length:literal)+) => {
-        $(impl<T: ToSql> Values for [T; $length] {
-            fn bound(&self) -> Result<Vec<ToSqlOutput<'_>>> {
-                self.iter().map(ToSql::to_sql).collect()
+        $(impl<T: Bind> Values for [T; $length] {
+            fn bound(&self) -> Result<Vec<(ToSqlOutput<'_>, bool)>> {
+                self.iter().map(Bind::bind).collect()
             }
         })+
     };
     (tuple $($name:ident)+) => {
-        impl<$($name: ToSql),+> Values for ($($name,)+) {
+        impl<$($name: Bind),+> Values for ($($name,)+) {
             #[allow(non_snake_case, reason = "a value is named as its type")]
-            fn bound(&self) -> Result<Vec<ToSqlOutput<'_>>> {
+            fn bound(&self) -> Result<Vec<(ToSqlOutput<'_>, bool)>> {
                 let ($($name,)+) = self;
-                Ok(vec![$($name.to_sql()?),+])
+                Ok(vec![$($name.bind()?),+])
             }
         }
     };
@@ -223,7 +263,7 @@ values!(tuple A B C D E F G);
 values!(tuple A B C D E F G H);
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::fs;
     use std::path::PathBuf;
 
@@ -231,7 +271,7 @@ mod tests {
     use crate::store::Store;
 
     #[derive(Debug)]
-    struct Hides(&'static str);
+    pub(crate) struct Hides(pub(crate) &'static str);
 
     impl Mask for Hides {
         fn for_storage<'t>(&self, text: &'t str) -> Cow<'t, str> {
@@ -265,6 +305,22 @@ mod tests {
         ] {
             assert_eq!(put(given).unwrap(), [kept]);
         }
+    }
+
+    #[test]
+    fn a_key_stays_as_it_is_and_a_text_beside_it_is_masked() {
+        let store = Store::in_memory().unwrap().masking(Arc::new(Hides("hunter22")));
+        let rows = store.write(|tx| {
+            tx.execute(
+                "INSERT INTO schema_meta(key, value) VALUES (?1, ?2)",
+                (Key("/hunter22"), "/hunter22"),
+            )?;
+            let sql = "SELECT key, value FROM schema_meta WHERE key = ?1 OR key = ?2";
+            Ok(tx.query_row(sql, (MaybeKey(Some("/hunter22")), MaybeKey(None)), |row| {
+                Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?))
+            })?)
+        });
+        assert_eq!(rows.unwrap(), ("/hunter22".into(), "/***".into()));
     }
 
     /// Who uses the connection of `rusqlite` itself goes past the mask.

@@ -1,8 +1,8 @@
 //! Sessions as the operator sees them: created, found, driven by one process at a time, forked, renamed.
 
-use crate::rows::Connection;
+use crate::rows::{Bind, Connection, Key, MaybeKey};
 use ona_types::{ConversationId, SessionId};
-use rusqlite::{OptionalExtension, Row, ToSql};
+use rusqlite::{OptionalExtension, Row};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -143,7 +143,7 @@ impl Store {
                 Some(chosen) => {
                     tx.execute(
                         "INSERT OR IGNORE INTO conversations(id, project_dir) VALUES (?1, ?2)",
-                        (chosen.as_str(), new.project_dir),
+                        (Key(chosen.as_str()), Key(new.project_dir)),
                     )?;
                     chosen.clone()
                 }
@@ -152,7 +152,7 @@ impl Store {
             let session = new.id.cloned().unwrap_or_else(SessionId::generate);
             let made = tx.execute(
                 "INSERT OR IGNORE INTO sessions(session_id, conversation_id) VALUES (?1, ?2)",
-                (session.as_str(), conversation.as_str()),
+                (Key(session.as_str()), Key(conversation.as_str())),
             )?;
             if made == 0 {
                 return Err(StoreError::SessionExists(session.to_string()).into());
@@ -163,7 +163,7 @@ impl Store {
             tx.execute(
                 "INSERT INTO session_info(session_id, name, origin, last_active_ms)
                  VALUES (?1, ?2, ?3, unixepoch('subsec') * 1000)",
-                (session.as_str(), new.name, new.origin),
+                (Key(session.as_str()), new.name, new.origin),
             )?;
             let project_dir = new.project_dir.to_owned();
             Ok(Seat { conversation, session, project_dir, cwd: None })
@@ -179,7 +179,7 @@ impl Store {
                     "SELECT session_id FROM resumable_sessions WHERE project_dir = ?1
                      ORDER BY place DESC LIMIT 1",
                 )?
-                .query_row([project_dir], |row| row.get::<_, String>(0))
+                .query_row([Key(project_dir)], |row| row.get::<_, String>(0))
                 .optional()?;
             row.map_or(Ok(None), |id| seat(c, &id))
         })
@@ -203,7 +203,7 @@ impl Store {
                 let sql = format!(
                     "{ROWS} AND s.session_id >= ?1 AND s.session_id < ?2{NEWEST_FIRST} LIMIT 10"
                 );
-                rows(c, &sql, &[&word, &behind_prefix(word)])
+                rows(c, &sql, &[&Key(word), &Key(&behind_prefix(word))])
             };
             let mut found = if here.is_empty() { of_name } else { here };
             if found.is_empty() {
@@ -241,13 +241,13 @@ impl Store {
         );
         // Negative: all of them.
         let most = most.map_or(-1, i64::from);
-        self.read(|c| rows(c, &sql, &[&project_dir, &most]))
+        self.read(|c| rows(c, &sql, &[&MaybeKey(project_dir), &most]))
     }
 
     /// One session.
     pub fn session(&self, id: &SessionId) -> Result<Option<SessionRow>, StoreError> {
         let found =
-            self.read(|c| rows(c, &format!("{ROWS} AND s.session_id = ?1"), &[&id.as_str()]));
+            self.read(|c| rows(c, &format!("{ROWS} AND s.session_id = ?1"), &[&Key(id.as_str())]));
         Ok(found?.pop())
     }
 
@@ -261,7 +261,7 @@ impl Store {
                 "INSERT INTO session_info(session_id, name, origin, last_active_ms)
                  VALUES (?1, ?2, 'eval', unixepoch('subsec') * 1000)
                  ON CONFLICT(session_id) DO UPDATE SET name = excluded.name",
-                (seat.session.as_str(), name),
+                (Key(seat.session.as_str()), name),
             )?;
             event(tx, seat, "session.renamed", &json!({"name": name}))
         })
@@ -283,7 +283,7 @@ impl Store {
             }
             tx.execute(
                 "INSERT OR REPLACE INTO session_leases(session_id, owner) VALUES (?1, ?2)",
-                (session.as_str(), owner.to_string()),
+                (Key(session.as_str()), Key(&owner.to_string())),
             )?;
             Ok(None)
         })
@@ -326,7 +326,7 @@ impl Store {
         self.write(|tx| {
             tx.execute(
                 "DELETE FROM session_leases WHERE session_id = ?1 AND owner = ?2",
-                (session.as_str(), owner.to_string()),
+                (Key(session.as_str()), Key(&owner.to_string())),
             )?;
             Ok(())
         })
@@ -339,7 +339,7 @@ impl Store {
             let session = id.cloned().unwrap_or_else(SessionId::generate);
             let last: Option<i64> = tx.query_row(
                 "SELECT max(sequence) FROM transcript_entries WHERE session_id = ?1",
-                [from.session.as_str()],
+                [Key(from.session.as_str())],
                 |row| row.get(0),
             )?;
             let upto = match (upto, last) {
@@ -350,7 +350,7 @@ impl Store {
             };
             let made = tx.execute(
                 "INSERT OR IGNORE INTO sessions(session_id, conversation_id) VALUES (?1, ?2)",
-                (session.as_str(), from.conversation.as_str()),
+                (Key(session.as_str()), Key(from.conversation.as_str())),
             )?;
             if made == 0 {
                 return Err(StoreError::SessionExists(session.to_string()).into());
@@ -361,13 +361,13 @@ impl Store {
             tx.execute(
                 "INSERT INTO session_info(session_id, name, origin, forked_from, forked_at, last_active_ms)
                  VALUES (?1, ?2, ?3, ?4, ?5, unixepoch('subsec') * 1000)",
-                (session.as_str(), name, origin, from.session.as_str(), upto),
+                (Key(session.as_str()), name, origin, Key(from.session.as_str()), upto),
             )?;
             tx.execute(
                 "INSERT INTO transcript_entries(session_id, sequence, entry_type, payload_json, tool_use_id, created_at)
                  SELECT ?1, sequence, entry_type, payload_json, tool_use_id, created_at
                  FROM transcript_entries WHERE session_id = ?2 AND sequence <= ?3 ORDER BY sequence",
-                (session.as_str(), from.session.as_str(), upto),
+                (Key(session.as_str()), Key(from.session.as_str()), upto),
             )?;
             // Parents are those of the copies.
             tx.execute(
@@ -378,7 +378,7 @@ impl Store {
                        ON copy.session_id = ?1 AND copy.sequence = parent.sequence
                      WHERE old.session_id = ?2 AND old.sequence = new.sequence)
                  WHERE new.session_id = ?1",
-                (session.as_str(), from.session.as_str()),
+                (Key(session.as_str()), Key(from.session.as_str())),
             )?;
             // What was read later the copy has not seen.
             tx.execute(
@@ -386,18 +386,18 @@ impl Store {
                  SELECT ?1, path, content_hash, seen, seen_at FROM file_views
                  WHERE session_id = ?2 AND seen_at <= coalesce(
                      (SELECT created_at FROM transcript_entries WHERE session_id = ?2 AND sequence = ?3), seen_at)",
-                (session.as_str(), from.session.as_str(), upto),
+                (Key(session.as_str()), Key(from.session.as_str()), upto),
             )?;
             tx.execute(
                 "INSERT INTO state(conversation_id, key, value)
                  SELECT conversation_id, ?1, value FROM state WHERE conversation_id = ?2 AND key = ?3",
-                (cwd_key(&session), from.conversation.as_str(), cwd_key(&from.session)),
+                (Key(&cwd_key(&session)), Key(from.conversation.as_str()), Key(&cwd_key(&from.session))),
             )?;
             tx.execute(
                 "INSERT INTO selected_intents(workspace, session_id, intent_id, selected_by, selected_at)
                  SELECT workspace, ?1, intent_id, selected_by, selected_at FROM selected_intents
                  WHERE session_id = ?2",
-                (session.as_str(), from.session.as_str()),
+                (Key(session.as_str()), Key(from.session.as_str())),
             )?;
             let seat = Seat { session, ..from.clone() };
             let detail = json!({"from": from.session, "at": upto});
@@ -454,10 +454,10 @@ fn check_free(
              SELECT i.session_id FROM session_info i
              JOIN sessions s ON s.session_id = i.session_id
              JOIN conversations c ON c.id = s.conversation_id
-             WHERE i.name = ?1 AND i.session_id <> ?2 AND c.project_dir = ?3
+             WHERE i.name = ?4 AND i.session_id <> ?2 AND c.project_dir = ?3
              LIMIT 1",
         )?
-        .query_row((word, session.as_str(), project_dir), |row| row.get(0))
+        .query_row((Key(word), Key(session.as_str()), Key(project_dir), word), |row| row.get(0))
         .optional()?;
     match other {
         None => Ok(()),
@@ -497,7 +497,7 @@ fn excerpt(said: &str, wanted: &str) -> Option<String> {
     Some(around.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
-fn rows(c: &Connection, sql: &str, params: &[&dyn ToSql]) -> Result<Vec<SessionRow>, Failure> {
+fn rows(c: &Connection, sql: &str, params: &[&dyn Bind]) -> Result<Vec<SessionRow>, Failure> {
     let mut statement = c.prepare(sql)?;
     let found = statement.query_map(params, session_row)?;
     Ok(found.collect::<Result<_, _>>()?)
@@ -511,7 +511,7 @@ pub(crate) fn seat(c: &Connection, session: &str) -> Result<Option<Seat>, Failur
              FROM sessions s JOIN conversations c ON c.id = s.conversation_id WHERE s.session_id = ?1",
         )?
         .query_row(
-            (session, cwd_key(&SessionId::from_existing(session))),
+            (Key(session), Key(&cwd_key(&SessionId::from_existing(session)))),
             |row| {
                 Ok(Seat {
                     conversation: ConversationId::from_existing(row.get::<_, String>(0)?),
@@ -529,7 +529,7 @@ pub(crate) fn holder(tx: &Connection, session: &SessionId) -> Result<Option<Valu
     let owner: Option<String> = tx
         .query_row(
             "SELECT owner FROM session_leases WHERE session_id = ?1",
-            [session.as_str()],
+            [Key(session.as_str())],
             |row| row.get(0),
         )
         .optional()?;

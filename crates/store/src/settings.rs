@@ -1,6 +1,6 @@
 //! `settings_snapshot`: the settings of a session, and whether ona or the operator wrote them.
 
-use crate::rows::Connection;
+use crate::rows::{Connection, Key};
 use ona_types::ContentHash;
 use rusqlite::OptionalExtension;
 
@@ -59,7 +59,7 @@ impl Store {
 
 fn snapshot(c: &Connection, scope: &str) -> Result<Option<String>, Failure> {
     Ok(c.prepare_cached("SELECT json FROM settings_snapshot WHERE scope = ?1")?
-        .query_row([scope], |row| row.get(0))
+        .query_row([Key(scope)], |row| row.get(0))
         .optional()?)
 }
 
@@ -67,7 +67,7 @@ fn put(c: &Connection, scope: &str, json: &str) -> Result<(), Failure> {
     c.execute(
         "INSERT OR REPLACE INTO settings_snapshot(scope, json, updated_at)
          VALUES (?1, ?2, datetime('now'))",
-        [scope, json],
+        (Key(scope), json),
     )?;
     Ok(())
 }

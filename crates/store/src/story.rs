@@ -1,6 +1,6 @@
 //! Reading the record back: the story of one call, and what happened lately.
 
-use crate::rows::Connection;
+use crate::rows::{Connection, Key, MaybeKey};
 use rusqlite::OptionalExtension;
 use serde::Serialize;
 use serde_json::Value;
@@ -99,8 +99,8 @@ impl Store {
                 }
             };
             let mut statement = c.prepare(sql)?;
-            let rows =
-                statement.query_map((prefix, behind_prefix(prefix), most), |row| row.get(0))?;
+            let rows = statement
+                .query_map((Key(prefix), Key(&behind_prefix(prefix)), most), |row| row.get(0))?;
             Ok(rows.collect::<Result<_, _>>()?)
         })
     }
@@ -125,7 +125,7 @@ impl Store {
                      WHERE {of_session} ORDER BY id DESC LIMIT ?3)
                  ORDER BY id",
             ))?;
-            let rows = statement.query_map((after, session, most), |row| {
+            let rows = statement.query_map((after, MaybeKey(session), most), |row| {
                 Ok(LogLine {
                     id: row.get(0)?,
                     timestamp: row.get(1)?,
@@ -154,7 +154,7 @@ fn story(c: &Connection, id: &str) -> Result<Option<CallStory>, Failure> {
             "SELECT session_id, payload_json, created_at FROM transcript_entries
              WHERE tool_use_id = ?1 AND entry_type = 'tool_use'
              ORDER BY session_id IS NOT ?2, id LIMIT 1",
-            (id, &ran_in),
+            (Key(id), MaybeKey(ran_in.as_deref())),
             |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
         )
         .optional()?;
@@ -165,7 +165,7 @@ fn story(c: &Connection, id: &str) -> Result<Option<CallStory>, Failure> {
             "SELECT payload_json FROM transcript_entries
              WHERE tool_use_id = ?1 AND session_id = ?2 AND entry_type = 'tool_result'
              ORDER BY id LIMIT 1",
-            [id, told_in.as_str()],
+            [Key(id), Key(told_in.as_str())],
             |row| row.get(0),
         )
         .optional()?;
@@ -179,7 +179,7 @@ fn story(c: &Connection, id: &str) -> Result<Option<CallStory>, Failure> {
             "SELECT detail FROM events WHERE session_id = ?1
              AND event_type IN ('tool.finished', 'tool.interrupted')
              AND CASE WHEN json_valid(detail) THEN json_extract(detail, '$.tool_use_id') END = ?2 LIMIT 1",
-            [session_id.as_str(), id],
+            [Key(session_id.as_str()), Key(id)],
             |row| row.get(0),
         )
         .optional()?;
@@ -202,7 +202,7 @@ fn answers(c: &Connection, session: &str, id: &str) -> Result<Vec<GateRow>, Fail
         "SELECT stage, verdict, reason, detail FROM gate_answers
          WHERE tool_use_id = ?1 AND session_id = ?2 ORDER BY id",
     )?;
-    let rows = statement.query_map([id, session], |row| {
+    let rows = statement.query_map([Key(id), Key(session)], |row| {
         Ok(GateRow {
             stage: row.get(0)?,
             verdict: row.get(1)?,
@@ -218,7 +218,7 @@ fn hooks(c: &Connection, session: &str, id: &str) -> Result<Vec<HookStory>, Fail
         "SELECT hook_event, hook_ordinal, matcher, command, exit_code, stdout_text, stderr_text,
              skipped_reason FROM hook_invocations WHERE session_id = ?1 AND tool_use_id = ?2 ORDER BY id",
     )?;
-    let rows = statement.query_map([session, id], |row| {
+    let rows = statement.query_map([Key(session), Key(id)], |row| {
         Ok(HookStory {
             hook_event: row.get(0)?,
             hook_ordinal: row.get(1)?,
@@ -238,7 +238,7 @@ fn decisions(c: &Connection, session: &str, id: &str) -> Result<Vec<(String, Val
         "SELECT decision, reason_json FROM tool_permission_log
          WHERE session_id = ?1 AND tool_use_id = ?2 ORDER BY id",
     )?;
-    let rows = statement.query_map([session, id], |row| {
+    let rows = statement.query_map([Key(session), Key(id)], |row| {
         Ok((row.get(0)?, row.get::<_, Option<String>>(1)?.map_or(Value::Null, json_or_text)))
     })?;
     Ok(rows.collect::<Result<_, _>>()?)

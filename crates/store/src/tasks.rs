@@ -4,14 +4,13 @@
 
 use std::path::PathBuf;
 
-use crate::rows::{Connection, Transaction};
+use crate::rows::{Connection, Key, MaybeKey, Transaction};
 use ona_types::{ConversationId, SessionId, TaskEnd, TaskId, TaskKind, TaskStarted, ToolUseId};
 use rusqlite::{OptionalExtension, Row};
 use serde_json::Value;
 
 use crate::error::StoreError;
 use crate::store::{Failure, Store};
-use crate::tool_calls::path_text;
 
 /// A background task as recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,7 +53,7 @@ impl Store {
             started(tx, session, call, task)?;
             tx.execute(
                 "UPDATE background_tasks SET owner = ?2 WHERE task_id = ?1",
-                (task.id.as_str(), owner.to_string()),
+                (Key(task.id.as_str()), owner.to_string()),
             )?;
             Ok(())
         })
@@ -98,7 +97,9 @@ impl Store {
         self.read(|c| {
             let sql = format!("{TASKS} AND s.conversation_id = ?1 AND t.task_id = ?2");
             let mut found = c.prepare_cached(&sql)?;
-            Ok(found.query_row((conversation.as_str(), id.as_str()), task_row).optional()?)
+            Ok(found
+                .query_row((Key(conversation.as_str()), Key(id.as_str())), task_row)
+                .optional()?)
         })
     }
 
@@ -107,7 +108,7 @@ impl Store {
         self.read(|c| {
             let sql = "SELECT ended_at IS NOT NULL FROM background_tasks WHERE task_id = ?1";
             let mut found = c.prepare_cached(sql)?;
-            Ok(found.query_row([id.as_str()], |row| row.get(0)).optional()?.unwrap_or(false))
+            Ok(found.query_row([Key(id.as_str())], |row| row.get(0)).optional()?.unwrap_or(false))
         })
     }
 
@@ -117,13 +118,13 @@ impl Store {
         let running = "SELECT task_id FROM background_tasks INDEXED BY idx_background_tasks_running
             WHERE ended_at IS NULL";
         let which = format!("s.conversation_id = ?1 AND t.task_id IN ({running})");
-        self.tasks_where(&which, conversation.as_str())
+        self.tasks_where(&which, Key(conversation.as_str()))
     }
 
     /// The tasks of a session that have ended without being reported.
     pub fn untold_tasks(&self, session: &SessionId) -> Result<Vec<TaskRow>, StoreError> {
         let untold = "t.session_id = ?1 AND t.ended_at IS NOT NULL AND t.told_at IS NULL";
-        self.tasks_where(untold, session.as_str())
+        self.tasks_where(untold, Key(session.as_str()))
     }
 
     /// Hands the tasks of a session that go on over to another. Whether there were any.
@@ -131,13 +132,13 @@ impl Store {
         self.write(|tx| {
             let handed = tx.execute(
                 "UPDATE background_tasks SET session_id = ?2 WHERE session_id = ?1 AND told_at IS NULL",
-                (from.as_str(), to.as_str()),
+                (Key(from.as_str()), Key(to.as_str())),
             )?;
             Ok(handed > 0)
         })
     }
 
-    fn tasks_where(&self, which: &str, of: &str) -> Result<Vec<TaskRow>, StoreError> {
+    fn tasks_where(&self, which: &str, of: Key<'_>) -> Result<Vec<TaskRow>, StoreError> {
         self.read(|c| {
             let mut statement =
                 c.prepare_cached(&format!("{TASKS} AND {which} ORDER BY +t.rowid"))?;
@@ -169,7 +170,7 @@ fn task_row(row: &Row<'_>) -> rusqlite::Result<TaskRow> {
 pub(crate) fn told(tx: &Transaction<'_>, task: &TaskId) -> Result<(), Failure> {
     tx.execute(
         "UPDATE background_tasks SET told_at = datetime('now') WHERE task_id = ?1",
-        [task.as_str()],
+        [Key(task.as_str())],
     )?;
     Ok(())
 }
@@ -187,7 +188,7 @@ pub(crate) fn unfinished(
         "SELECT task_id, command, owner FROM background_tasks
          WHERE ended_at IS NULL AND owner IS NOT NULL AND {of_session} ORDER BY rowid"
     ))?;
-    let rows = statement.query_map([session.map(SessionId::as_str)], |row| {
+    let rows = statement.query_map([MaybeKey(session.map(SessionId::as_str))], |row| {
         Ok(UnfinishedTask {
             id: TaskId::from_existing(row.get::<_, String>(0)?),
             command: row.get(1)?,
@@ -207,7 +208,15 @@ pub(crate) fn started(
     tx.execute(
         "INSERT OR IGNORE INTO background_tasks(task_id, session_id, tool_use_id, command, output_path, kind)
          SELECT ?1, ?2, ?3, ?4, ?5, ?6 WHERE EXISTS (SELECT 1 FROM sessions WHERE session_id = ?2)",
-        (task.id.as_str(), session.as_str(), call.as_str(), &task.command, path_text(&task.output_path), task.kind.as_str()),
+        (
+            Key(task.id.as_str()),
+            Key(session.as_str()),
+            Key(call.as_str()),
+            &task.command,
+            // A place that ona chose: beside the record, named after session and task.
+            Key(&task.output_path.to_string_lossy()),
+            task.kind.as_str(),
+        ),
     )?;
     Ok(())
 }
@@ -217,7 +226,7 @@ fn finish(tx: &Transaction<'_>, task: &TaskId, end: &TaskEnd) -> Result<(), Fail
         "UPDATE background_tasks
          SET ended_at = datetime('now'), exit_code = ?2, end_reason = ?3
          WHERE task_id = ?1 AND ended_at IS NULL",
-        (task.as_str(), end.exit_code, &end.reason),
+        (Key(task.as_str()), end.exit_code, &end.reason),
     )?;
     Ok(())
 }

@@ -3,13 +3,14 @@
 //! Between the two, a row in `running_calls` says who runs it. If that process dies, the row is what
 //! is left, and the call can be settled as interrupted.
 
+use std::borrow::Cow;
 use std::path::Path;
 
-use crate::rows::{Connection, Transaction};
+use crate::rows::{Bind, Connection, Key, MaybeKey, Transaction};
 use ona_types::hook::HookInvocation;
 use ona_types::{
     ContentHash, ConversationId, Entry, FileView, IntentSelected, Seen, SessionId, ToolOutput,
-    ToolUseId,
+    ToolUseId, restore_keys,
 };
 use rusqlite::OptionalExtension;
 use serde_json::{Map, Value, json};
@@ -109,7 +110,7 @@ impl Store {
                 "SELECT stage FROM gate_answers WHERE tool_use_id = ?1 AND verdict = 'deny'
                  ORDER BY id DESC LIMIT 1",
             )?
-            .query_row([id.as_str()], |row| row.get(0))
+            .query_row([Key(id.as_str())], |row| row.get(0))
             .optional()?)
         })
     }
@@ -141,7 +142,7 @@ impl Store {
                 "SELECT tool_use_id, tool_name, owner FROM running_calls WHERE session_id = ?1
                  ORDER BY entry_id",
             )?;
-            let rows = statement.query_map([seat.session.as_str()], |row| {
+            let rows = statement.query_map([Key(seat.session.as_str())], |row| {
                 Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?, row.get::<_, String>(2)?))
             })?;
             let mut calls = Vec::new();
@@ -198,8 +199,8 @@ pub(crate) fn start(
          VALUES (?1, ?2, ?3, ?4, ?5)",
     )?
     .execute((
-        call.id.as_str(),
-        seat.session.as_str(),
+        Key(call.id.as_str()),
+        Key(seat.session.as_str()),
         call.tool,
         entry_id,
         call.owner.to_string(),
@@ -231,8 +232,8 @@ pub(crate) fn finish(
              VALUES (?1, ?2, ?3, ?4, ?5)",
         )?
         .execute((
-            seat.session.as_str(),
-            id.as_str(),
+            Key(seat.session.as_str()),
+            Key(id.as_str()),
             &tool,
             &decision.decision,
             decision.reason.to_string(),
@@ -253,7 +254,11 @@ pub(crate) fn finish(
         tx.prepare_cached(
             "INSERT OR REPLACE INTO state(conversation_id, key, value) VALUES (?1, ?2, ?3)",
         )?
-        .execute((seat.conversation.as_str(), cwd_key(&seat.session), path_text(cwd)))?;
+        .execute((
+            Key(seat.conversation.as_str()),
+            Key(&cwd_key(&seat.session)),
+            Key(&path_below(tx, &seat.project_dir, cwd)),
+        ))?;
     }
     if let Some(task) = &output.task {
         tasks::started(tx, &seat.session, id, task)?;
@@ -286,7 +291,7 @@ fn last_view(
         .prepare_cached(
             "SELECT content_hash, seen FROM file_views WHERE session_id = ?1 AND path = ?2",
         )?
-        .query_row((session.as_str(), path_text(path)), |row| Ok((row.get(0)?, row.get(1)?)))
+        .query_row((Key(session.as_str()), path_text(path)), |row| Ok((row.get(0)?, row.get(1)?)))
         .optional()?;
     Ok(row.map(|(hash, seen)| FileView {
         path: path.to_owned(),
@@ -300,6 +305,23 @@ pub(crate) fn keep_hook(
     seat: &Seat,
     hook: &HookInvocation,
 ) -> Result<(), Failure> {
+    let values: [&dyn Bind; 15] = [
+        &Key(seat.session.as_str()),
+        &Key(seat.conversation.as_str()),
+        &hook.event.as_str(),
+        &hook.ordinal,
+        &hook.matcher,
+        &hook.command,
+        &MaybeKey(hook.tool_use_id.as_ref().map(ToolUseId::as_str)),
+        &hook.tool_name,
+        &hook.input_json,
+        &hook.exit_code,
+        &hook.stdout_text,
+        &hook.stderr_text,
+        &hook.started_ms,
+        &hook.completed_ms,
+        &hook.skipped_reason,
+    ];
     tx.prepare_cached(
         "INSERT INTO hook_invocations(session_id, conversation_id, hook_event, hook_ordinal, matcher,
              command, tool_use_id, tool_name, input_json, exit_code, stdout_text, stderr_text,
@@ -308,23 +330,7 @@ pub(crate) fn keep_hook(
              strftime('%Y-%m-%d %H:%M:%f', ?13 / 1000.0, 'unixepoch'),
              strftime('%Y-%m-%d %H:%M:%f', ?14 / 1000.0, 'unixepoch'), ?15)",
     )?
-    .execute(rusqlite::params![
-        seat.session.as_str(),
-        seat.conversation.as_str(),
-        hook.event.as_str(),
-        hook.ordinal,
-        hook.matcher,
-        hook.command,
-        hook.tool_use_id.as_ref().map(ToolUseId::as_str),
-        hook.tool_name,
-        hook.input_json,
-        hook.exit_code,
-        hook.stdout_text,
-        hook.stderr_text,
-        hook.started_ms,
-        hook.completed_ms,
-        hook.skipped_reason,
-    ])?;
+    .execute(&values[..])?;
     Ok(())
 }
 
@@ -340,8 +346,8 @@ pub(crate) fn keep_answer(
          VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
     )?
     .execute((
-        seat.session.as_str(),
-        id.as_str(),
+        Key(seat.session.as_str()),
+        Key(id.as_str()),
         &answer.stage,
         &answer.verdict,
         &answer.reason,
@@ -355,7 +361,7 @@ fn take_running(tx: &Transaction<'_>, id: &ToolUseId) -> Result<(String, i64), F
     tx.prepare_cached(
         "DELETE FROM running_calls WHERE tool_use_id = ?1 RETURNING tool_name, entry_id",
     )?
-    .query_row([id.as_str()], |row| Ok((row.get(0)?, row.get(1)?)))
+    .query_row([Key(id.as_str())], |row| Ok((row.get(0)?, row.get(1)?)))
     .optional()?
     .ok_or_else(|| StoreError::AlreadySettled(id.to_string()).into())
 }
@@ -371,9 +377,9 @@ fn keep_view(tx: &Transaction<'_>, session: &SessionId, view: &FileView) -> Resu
          VALUES (?1, ?2, ?3, ?4)",
     )?
     .execute((
-        session.as_str(),
+        Key(session.as_str()),
         path_text(&view.path),
-        view.hash.as_str(),
+        Key(view.hash.as_str()),
         seen.to_string(),
     ))?;
     Ok(())
@@ -400,22 +406,50 @@ pub(crate) fn event_of(
         "INSERT INTO events(conversation_id, session_id, event_type, detail) VALUES (?1, ?2, ?3, ?4)",
     )?
     .execute((
-        conversation.as_str(),
-        session.map(SessionId::as_str),
+        Key(conversation.as_str()),
+        MaybeKey(session.map(SessionId::as_str)),
         kind,
-        detail.to_string(),
+        Key(&detail_text(tx, detail)),
     ))?;
     Ok(())
 }
 
+/// What an event tells, masked but for the keys by which it is found.
+fn detail_text(c: &Connection, detail: &Value) -> String {
+    let text = detail.to_string();
+    let masked = match c.masked(&text) {
+        Cow::Borrowed(_) => None,
+        Cow::Owned(masked) => Some(masked),
+    };
+    match masked {
+        None => text,
+        Some(masked) => match serde_json::from_str::<Value>(&masked) {
+            Ok(mut value) => {
+                restore_keys(&mut value, detail);
+                value.to_string()
+            }
+            Err(_) => masked,
+        },
+    }
+}
+
 pub(crate) fn touch(tx: &Transaction<'_>, seat: &Seat) -> Result<(), Failure> {
     tx.prepare_cached("UPDATE conversations SET last_active = datetime('now') WHERE id = ?1")?
-        .execute([seat.conversation.as_str()])?;
+        .execute([Key(seat.conversation.as_str())])?;
     tx.prepare_cached(
         "UPDATE session_info SET last_active_ms = unixepoch('subsec') * 1000 WHERE session_id = ?1",
     )?
-    .execute([seat.session.as_str()])?;
+    .execute([Key(seat.session.as_str())])?;
     Ok(())
+}
+
+/// A directory at or below the project's, which is a key; only what is below it is masked.
+fn path_below(c: &Connection, project_dir: &str, path: &Path) -> String {
+    let path = path.to_string_lossy();
+    match path.strip_prefix(project_dir) {
+        Some(below) => format!("{project_dir}{}", c.masked(below)),
+        None => c.masked(&path).into_owned(),
+    }
 }
 
 /// A path as stored: its text, or for the rare name that is not UTF-8 its bytes, so that no two

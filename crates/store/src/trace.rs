@@ -4,7 +4,7 @@ use ona_types::ConversationId;
 use serde_json::json;
 
 use crate::error::StoreError;
-use crate::rows::Transaction;
+use crate::rows::{Key, Transaction};
 use crate::store::{Failure, Store};
 use crate::tool_calls::event_of;
 
@@ -25,7 +25,7 @@ impl Store {
                    AND typeof(json_extract(detail, '$.what.entry_hash')) = 'text'
                  ORDER BY id",
             )?;
-            let rows = statement.query_map([workspace], |row| {
+            let rows = statement.query_map([Key(workspace)], |row| {
                 Ok((row.get::<_, i64>(0)?.cast_unsigned(), row.get(1)?))
             })?;
             Ok(rows.collect::<Result<_, _>>()?)
@@ -63,7 +63,7 @@ impl Store {
 
 /// Keeps how far the trace of each workspace went, whichever session wrote there last: otherwise its end
 /// could be cut off unnoticed.
-pub(crate) fn keep_heads(tx: &Transaction<'_>, session: &str) -> Result<(), Failure> {
+pub(crate) fn keep_heads(tx: &Transaction<'_>, session: Key<'_>) -> Result<(), Failure> {
     let workspace = |of: &str| {
         format!(
             "CASE WHEN json_valid({of}.detail) THEN json_extract({of}.detail, '$.what.workspace') END"

@@ -1,6 +1,6 @@
 //! `transcript_entries` (S0 §4.5): appended with the next sequence number, never changed.
 
-use crate::rows::{Connection, Transaction};
+use crate::rows::{Connection, Key, MaybeKey, Transaction};
 use ona_types::{Entry, SessionId};
 use rusqlite::Row;
 use rusqlite::types::ValueRef;
@@ -67,7 +67,7 @@ pub(crate) fn entries(
         "SELECT id, sequence, parent_entry_id, entry_type, payload_json, tool_use_id
          FROM transcript_entries WHERE session_id = ?1 AND sequence >= ?2 ORDER BY sequence",
     )?;
-    let rows = statement.query_map((session.as_str(), from), |row| {
+    let rows = statement.query_map((Key(session.as_str()), from), |row| {
         Ok(StoredEntry {
             id: row.get(0)?,
             sequence: row.get(1)?,
@@ -91,7 +91,7 @@ pub(crate) fn view(
         "SELECT sequence, entry_type, payload_json, tool_use_id
          FROM transcript_entries WHERE session_id = ?1 AND sequence >= ?2 ORDER BY sequence",
     )?;
-    let mut rows = statement.query((session.as_str(), from))?;
+    let mut rows = statement.query((Key(session.as_str()), from))?;
     while let Some(row) = rows.next()? {
         look(EntryView {
             sequence: row.get(0)?,
@@ -133,12 +133,12 @@ pub(crate) fn append(
          VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
     )?
     .execute((
-        session.as_str(),
+        Key(session.as_str()),
         sequence,
         parent.or(last.map(|(id, _)| id)),
         entry.entry_type.as_str(),
         entry.payload.to_string(),
-        entry.tool_use_id.as_ref().map(|id| id.as_str()),
+        MaybeKey(entry.tool_use_id.as_ref().map(|id| id.as_str())),
     ))?;
     Ok(tx.last_insert_rowid())
 }
@@ -148,7 +148,7 @@ fn last_entry(c: &Connection, session: &SessionId) -> Result<Option<(i64, i64)>,
         "SELECT id, sequence FROM transcript_entries WHERE session_id = ?1
          ORDER BY sequence DESC LIMIT 1",
     )?;
-    let mut rows = statement.query([session.as_str()])?;
+    let mut rows = statement.query([Key(session.as_str())])?;
     Ok(match rows.next()? {
         Some(row) => Some((row.get(0)?, row.get(1)?)),
         None => None,

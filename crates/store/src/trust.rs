@@ -5,6 +5,7 @@ use ona_types::trust::{TrustRecord, TrustedContent, TrustedFile};
 use rusqlite::Row;
 
 use crate::error::StoreError;
+use crate::rows::Key;
 use crate::store::Store;
 
 const COLUMNS: &str = "SELECT root, place, hash, runs_hash, trusted_at FROM trusted_content";
@@ -25,7 +26,7 @@ impl TrustRecord for Store {
     fn trusted(&self, root: &str) -> Result<Vec<TrustedContent>, StoreError> {
         self.read(|c| {
             let mut statement = c.prepare_cached(&format!("{COLUMNS} WHERE root = ?1"))?;
-            let rows = statement.query_map([root], content)?;
+            let rows = statement.query_map([Key(root)], content)?;
             Ok(rows.collect::<Result<_, _>>()?)
         })
     }
@@ -36,7 +37,7 @@ impl TrustRecord for Store {
                 tx.execute(
                     "INSERT OR REPLACE INTO trusted_content(root, place, hash, runs_hash)
                      VALUES (?1, ?2, ?3, ?4)",
-                    (root, place, hash.as_str(), runs_hash.as_str()),
+                    (Key(root), Key(place), Key(hash.as_str()), Key(runs_hash.as_str())),
                 )?;
             }
             Ok(())
@@ -47,7 +48,9 @@ impl TrustRecord for Store {
 impl Store {
     /// Revokes a repository's trust; false if there was none.
     pub fn untrust(&self, root: &str) -> Result<bool, StoreError> {
-        self.write(|tx| Ok(tx.execute("DELETE FROM trusted_content WHERE root = ?1", [root])? > 0))
+        self.write(|tx| {
+            Ok(tx.execute("DELETE FROM trusted_content WHERE root = ?1", [Key(root)])? > 0)
+        })
     }
 
     /// Everything that is trusted.

@@ -1,6 +1,6 @@
 //! The steps of a turn, each committed in one piece (S0 §4.8): a prompt, an answer, an end.
 
-use crate::rows::Connection;
+use crate::rows::{Bind, Connection, Key};
 use ona_types::hook::HookInvocation;
 use ona_types::{Entry, SessionId, TaskId, ToolUseId, Usage};
 use rusqlite::OptionalExtension;
@@ -109,7 +109,7 @@ impl Store {
                     "SELECT max(sequence) FROM transcript_entries
                      WHERE session_id = ?1 AND entry_type = 'collapse_commit'",
                 )?
-                .query_row([session.as_str()], |row| row.get(0))?;
+                .query_row([Key(session.as_str())], |row| row.get(0))?;
             view(c, session, boundary.unwrap_or(0), look)
         })
     }
@@ -130,7 +130,7 @@ impl Store {
             Ok(c.prepare_cached(
                 "SELECT count(*) FROM transcript_entries WHERE session_id = ?1 AND entry_type = 'user'",
             )?
-            .query_row([session.as_str()], |row| row.get(0))?)
+            .query_row([Key(session.as_str())], |row| row.get(0))?)
         })
     }
 
@@ -152,7 +152,7 @@ impl Store {
                                AND a.sequence > c.sequence))
                      ORDER BY id DESC LIMIT 1",
                 )?
-                .query_row([session.as_str()], |row| {
+                .query_row([Key(session.as_str())], |row| {
                     Ok(Usage {
                         input_tokens: tokens(row, 0)?,
                         output_tokens: tokens(row, 1)?,
@@ -172,7 +172,7 @@ impl Store {
                 "SELECT provider, model FROM model_calls WHERE session_id = ?1 AND purpose = 'turn'
                  ORDER BY id DESC LIMIT 1",
             )?
-            .query_row([session.as_str()], |row| Ok((row.get(0)?, row.get(1)?)))
+            .query_row([Key(session.as_str())], |row| Ok((row.get(0)?, row.get(1)?)))
             .optional()?)
         })
     }
@@ -189,7 +189,7 @@ impl Store {
                      coalesce(sum(cost_usd), 0.0)
                  FROM model_calls WHERE session_id = ?1 GROUP BY model ORDER BY min(id)",
             )?;
-            let rows = statement.query_map([session.as_str()], |row| {
+            let rows = statement.query_map([Key(session.as_str())], |row| {
                 Ok(Spent {
                     model: row.get(0)?,
                     calls: row.get(1)?,
@@ -218,27 +218,28 @@ fn kept(tokens: u64) -> i64 {
 }
 
 fn keep_call(c: &Connection, session: &SessionId, call: &ModelCall) -> Result<(), Failure> {
+    let values: [&dyn Bind; 13] = [
+        &Key(session.as_str()),
+        &call.turn,
+        &call.purpose,
+        &call.provider,
+        &call.model,
+        &call.duration_ms,
+        &kept(call.used.input_tokens),
+        &kept(call.used.output_tokens),
+        &kept(call.used.cache_creation_input_tokens),
+        &kept(call.used.cache_read_input_tokens),
+        &call.cost_usd,
+        &call.stop_reason,
+        &call.response_id,
+    ];
     c.prepare_cached(
         "INSERT INTO model_calls(session_id, turn, purpose, provider, model, duration_ms, input_tokens,
              output_tokens, cache_creation_input_tokens, cache_read_input_tokens, cost_usd, stop_reason,
              response_id)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
     )?
-    .execute(rusqlite::params![
-        session.as_str(),
-        call.turn,
-        call.purpose,
-        call.provider,
-        call.model,
-        call.duration_ms,
-        kept(call.used.input_tokens),
-        kept(call.used.output_tokens),
-        kept(call.used.cache_creation_input_tokens),
-        kept(call.used.cache_read_input_tokens),
-        call.cost_usd,
-        call.stop_reason,
-        call.response_id,
-    ])?;
+    .execute(&values[..])?;
     Ok(())
 }
 

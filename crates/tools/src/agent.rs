@@ -103,7 +103,7 @@ impl BuiltIn for Agent {
     fn more_about(services: &dyn SessionServices) -> String {
         let mut text = "\nAgent types:".to_owned();
         for agent in services.agent_types() {
-            let about: String = agent.description.chars().take(MAX_DESCRIPTION).collect();
+            let about = ona_types::whole_words(&agent.description, MAX_DESCRIPTION);
             if text.len() + about.len() > MAX_LISTING {
                 text.push_str("\n(`ona agents` lists more)");
                 break;

@@ -110,7 +110,8 @@ mod tests {
             ("{\"nbformat\": 4}", "this is not a Jupyter notebook: its JSON has no `cells` array"),
             ("{\"nbformat\": 4, \"cells\": [7]}", "cell 0 (from 0) is not an object"),
         ] {
-            let shown = render(text).unwrap_err().to_string();
+            let shown =
+                render(text, &ona_policy::secrets::Redactor::default()).unwrap_err().to_string();
             assert!(shown.starts_with(expected), "{shown}");
             let edited = edit(text, &change(Some("x"), Mode::Delete, None, "")).unwrap_err();
             assert_eq!(edited.to_string(), shown);
@@ -131,7 +132,7 @@ mod tests {
                 *at.get_mut(&mut bytes) = byte;
             }
             let text = String::from_utf8_lossy(&bytes);
-            let shown = render(&text);
+            let shown = render(&text, &ona_policy::secrets::Redactor::default());
             if let Ok(edited) = edit(&text, &change(id, mode, kind, &source)) {
                 let (before, after) = (shown.unwrap().cells, open(&edited.text).unwrap());
                 let expected = match mode {

@@ -6,6 +6,7 @@
 
 use std::fs::File;
 use std::io::{self, Read as _};
+use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
 
@@ -279,7 +280,7 @@ fn show_text(
         }
         Kind::Binary => {
             let rows = input.limit.unwrap_or(DEFAULT_ROWS);
-            let mut dump = Dump::new(first, rows);
+            let mut dump = Dump::new(first, rows, redactor);
             reader.each(|piece| dump.feed(piece)).map_err(|error| unreadable(path, &error))?;
             let (content, whole) = dump.finish(path, size);
             Ok(Shown::text(content, if whole { Seen::Whole } else { Seen::part() }))
@@ -310,22 +311,33 @@ fn describe(path: &Path, lines: &Lines, note: &str) -> String {
 }
 
 /// A window of a hex dump; its rows are its lines.
-struct Dump {
-    rows: std::ops::Range<u64>,
+struct Dump<'a> {
+    rows: Range<u64>,
     position: u64,
+    /// The rows, and what is around them.
     bytes: Vec<u8>,
+    redactor: &'a Redactor,
 }
 
-impl Dump {
+impl<'a> Dump<'a> {
     const ROW: u64 = 16;
+    /// A secret that begins or ends in the rows is recognised by what is around them.
+    const AROUND: u64 = 16 << 10;
 
-    fn new(first: u64, count: u64) -> Self {
+    fn new(first: u64, count: u64, redactor: &'a Redactor) -> Self {
         let first = first - 1;
-        Self { rows: first..first.saturating_add(count.min(4096)), position: 0, bytes: Vec::new() }
+        let rows = first..first.saturating_add(count.min(4096));
+        Self { rows, position: 0, bytes: Vec::new(), redactor }
+    }
+
+    /// The bytes of the rows.
+    fn wanted(&self) -> Range<u64> {
+        self.rows.start.saturating_mul(Self::ROW)..self.rows.end.saturating_mul(Self::ROW)
     }
 
     fn feed(&mut self, piece: &[u8]) {
-        let wanted = self.rows.start * Self::ROW..self.rows.end.saturating_mul(Self::ROW);
+        let Range { start, end } = self.wanted();
+        let wanted = start.saturating_sub(Self::AROUND)..end.saturating_add(Self::AROUND);
         for (position, byte) in (self.position..).zip(piece) {
             if wanted.contains(&position) {
                 self.bytes.push(*byte);
@@ -336,15 +348,23 @@ impl Dump {
         self.position += piece.len() as u64;
     }
 
-    fn finish(self, path: &Path, size: u64) -> (String, bool) {
+    fn finish(mut self, path: &Path, size: u64) -> (String, bool) {
         let size = size.max(self.position);
-        let start = self.rows.start * Self::ROW;
+        let Range { start, end } = self.wanted();
+        // Before they are laid out in rows, in which no secret would be recognised.
+        let masked = match self.redactor.blank_bytes(&mut self.bytes) {
+            0 => "",
+            _ => "; secrets are masked with `*`",
+        };
+        let before = start.min(Self::AROUND);
+        let within = |at: u64| usize::try_from(at).unwrap_or(usize::MAX).min(self.bytes.len());
+        let rows = &self.bytes[within(before)..within(before.saturating_add(end - start))];
         let mut out = format!(
-            "{} is binary ({}, shown from byte {start}; offset and limit count rows of 16 bytes)\n",
+            "{} is binary ({}, shown from byte {start}; offset and limit count rows of 16 bytes{masked})\n",
             path.display(),
             count(size, "byte"),
         );
-        for (row, bytes) in self.bytes.chunks(16).enumerate() {
+        for (row, bytes) in rows.chunks(16).enumerate() {
             let hex: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
             let text: String = bytes
                 .iter()
@@ -353,7 +373,7 @@ impl Dump {
             let position = start + row as u64 * Self::ROW;
             out.push_str(&format!("{position:08x}  {:<47}  {text}\n", hex.join(" ")));
         }
-        (out, start == 0 && self.bytes.len() as u64 == size)
+        (out, start == 0 && rows.len() as u64 == size)
     }
 }
 
@@ -398,7 +418,8 @@ fn show_notebook(
     let bytes = reader.whole().map_err(|error| unreadable(path, &error))?;
     let why = match std::str::from_utf8(&bytes) {
         Err(_) => "it is not UTF-8".to_owned(),
-        Ok(text) => match notebook::render(text.strip_prefix('\u{feff}').unwrap_or(text)) {
+        Ok(text) => match notebook::render(text.strip_prefix('\u{feff}').unwrap_or(text), redactor)
+        {
             Err(why) => why.to_string(),
             Ok(rendered) => {
                 let cells = count(rendered.cells as u64, "cell");
@@ -506,20 +527,38 @@ mod tests {
 
     #[test]
     fn dumps_show_offset_hex_and_text() {
-        let mut dump = Dump::new(1, 10);
+        let redactor = Redactor::default();
+        let mut dump = Dump::new(1, 10, &redactor);
         dump.feed(b"\x7fELF\x00");
         let (text, whole) = dump.finish(Path::new("/x"), 5);
         assert!(whole);
         assert!(text.contains("00000000  7f 45 4c 46 00"), "{text}");
         assert!(text.contains(".ELF."), "{text}");
 
-        let mut dump = Dump::new(2, 1);
+        let mut dump = Dump::new(2, 1, &redactor);
         dump.feed(&[b'a'; 20]);
         dump.feed(&[b'b'; 20]);
         let (text, whole) = dump.finish(Path::new("/x"), 40);
         assert!(!whole);
         assert!(text.contains("00000010") && text.contains("aaaabbbbbbbbbbbb"), "{text}");
         assert_eq!(text.lines().count(), 2);
+    }
+
+    #[test]
+    fn a_secret_across_rows_and_across_the_end_of_a_dump_is_masked() {
+        let redactor = Redactor::knowing(["live-Secret-0123456789".to_owned()]);
+        for first in 1..=3 {
+            let mut dump = Dump::new(first, 1, &redactor);
+            for byte in b"\0\0\0\0\0\0\0\0\0\0live-Secret-0123456789\0\0\0\0\0\0\0\0" {
+                dump.feed(&[*byte]);
+            }
+            let (text, _) = dump.finish(Path::new("/x"), 40);
+            let row = text.lines().nth(1).unwrap();
+            assert!(!row.contains("live-S") && !row.contains("Secre") && !row.contains("789"));
+            assert!(!row.contains("6c 69 76 65") && !row.contains("38 39"), "{text}");
+            assert_eq!(row.contains("**"), first < 3, "{text}");
+            assert!(row.starts_with(&format!("000000{}0 ", first - 1)), "{text}");
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use jsonschema::Validator;
 use jsonschema::error::ValidationErrorKind;
 use ona_effects::Effects;
 use ona_mcp::Hints;
-use ona_types::ToolOutput;
+use ona_types::{ToolOutput, whole_words};
 use serde_json::Value;
 
 use crate::context::{Place, ToolContext};
@@ -97,7 +97,11 @@ pub fn misfit(schema: &Value, value: &Value) -> Option<String> {
 
 /// What is wrong, and where.
 fn fault(error: &jsonschema::ValidationError<'_>) -> String {
-    let what: String = error.to_string().chars().take(MAX_ERROR_LEN).collect();
+    let mut what = error.to_string();
+    if what.chars().count() > MAX_ERROR_LEN {
+        // The caller knows the value; part of a secret in it would be left at the cut.
+        what = whole_words(&error.masked().to_string(), MAX_ERROR_LEN).to_owned();
+    }
     match error.instance_path().as_str() {
         "" => what,
         place => format!("`{place}`: {what}"),

@@ -3,6 +3,7 @@
 use aho_corasick::AhoCorasick;
 use ona_effects::Effects;
 use ona_mcp::Hints;
+use ona_policy::secrets::Redactor;
 use ona_types::{Change, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -72,15 +73,15 @@ impl BuiltIn for ToolSearch {
             return Ok(ToolOutput::success("There are no more tools to load"));
         }
         if let Some(names) = input.query.strip_prefix(SELECT) {
-            return select(names, &tools);
+            return select(names, &tools, cx.redactor);
         }
         let most = input.max_results.unwrap_or(FOUND).min(MAX_FOUND);
         let found = rank(&input.query, &tools, usize::try_from(most).unwrap_or(usize::MAX));
-        Ok(shown(&found, tools.len(), &[]))
+        Ok(shown(&found, tools.len(), &[], cx.redactor))
     }
 }
 
-fn select(names: &str, tools: &[Deferred]) -> Result<ToolOutput, Refusal> {
+fn select(names: &str, tools: &[Deferred], redactor: &Redactor) -> Result<ToolOutput, Refusal> {
     let (mut found, mut missing) = (Vec::new(), Vec::new());
     for name in names.split(',').map(str::trim).filter(|name| !name.is_empty()) {
         match tools.iter().find(|tool| tool.name == name) {
@@ -97,10 +98,10 @@ fn select(names: &str, tools: &[Deferred]) -> Result<ToolOutput, Refusal> {
         };
         return Err(Refusal::rejected(format!("unknown tool `{}`{hint}", missing.join(", "))));
     }
-    Ok(shown(&found, tools.len(), &missing))
+    Ok(shown(&found, tools.len(), &missing, redactor))
 }
 
-fn shown(found: &[&Deferred], of: usize, missing: &[String]) -> ToolOutput {
+fn shown(found: &[&Deferred], of: usize, missing: &[String], redactor: &Redactor) -> ToolOutput {
     if found.is_empty() {
         return ToolOutput::success(format!(
             "None of {of} tools matches: try other words, or fewer"
@@ -109,7 +110,7 @@ fn shown(found: &[&Deferred], of: usize, missing: &[String]) -> ToolOutput {
     let mut lines = vec![format!("{} of {of} tools, which you can call now:", found.len())];
     for tool in found {
         let about = tool.description.lines().next().unwrap_or_default();
-        let about: String = about.chars().take(200).collect();
+        let about = redactor.first_chars(about, 200);
         lines.push(format!("- {}: {about}", tool.name));
     }
     if !missing.is_empty() {

@@ -17,6 +17,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use ona_policy::secrets::Redactor;
 use ona_types::TRUNCATED_SUFFIX;
 use secrecy::SecretString;
 
@@ -110,9 +111,9 @@ impl fmt::Debug for Web {
 }
 
 /// The text, cut where S0 §7.1 says.
-fn capped(mut content: String) -> String {
+fn capped(mut content: String, redactor: &Redactor) -> String {
     if content.len() > MAX_CONTENT {
-        content.truncate(content.floor_char_boundary(MAX_CONTENT));
+        content = redactor.cut_after(&content[..content.floor_char_boundary(MAX_CONTENT)]);
         content.push_str(TRUNCATED_SUFFIX);
     }
     content

@@ -36,7 +36,7 @@ pub use diagnostic::Diagnostic;
 pub use effort::{Effort, UnknownEffort};
 pub use hash::{ContentHash, Hasher};
 pub use id::{ConversationId, SessionId, TaskId, ToolUseId, fresh_uuid, hashed, is_plain_name};
-pub use mask::Mask;
+pub use mask::{Mask, restore_keys};
 pub use misfit::plain_misfit;
 pub use near::{nearest, shown};
 pub use outcome::{

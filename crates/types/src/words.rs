@@ -13,7 +13,8 @@ pub fn whole_words(text: &str, most: usize) -> &str {
     }
     match cut.rfind(char::is_whitespace) {
         Some(at) if end - at <= LONGEST_WORD => &cut[..at],
-        _ => cut,
+        // Without the longest secret that could end behind the cut.
+        _ => &cut[..cut.floor_char_boundary(end.saturating_sub(LONGEST_WORD))],
     }
 }
 
@@ -34,7 +35,8 @@ mod tests {
         assert_eq!(whole_words("the secret", 6), "the");
         assert_eq!(whole_words("the secret", 3), "the");
         assert_eq!(whole_words("the secret of", 10), "the secret");
-        assert_eq!(whole_words(&"é".repeat(2000), 10), "é".repeat(10));
+        assert_eq!(whole_words(&"é".repeat(2000), 10), "");
+        assert_eq!(whole_words(&"é".repeat(2000), 1000), "é".repeat(1000 - 256));
         assert_eq!(whole_last_words("cret\nnext line"), "next line");
         assert_eq!(whole_last_words("cret next"), "next");
         assert_eq!(whole_last_words("alone"), "alone");

@@ -56,7 +56,7 @@ pub(super) fn given(cli: &Options) -> Result<GivenServers, CliError> {
     if cli.agent.mcp_config.is_empty() {
         return Ok(servers);
     }
-    let here = directory(cli.cwd.as_ref())?;
+    let here = directory(cli.cwd.as_deref())?;
     for given in &cli.agent.mcp_config {
         let is_text = settings::is_text(given);
         if let Some(why) = refuses(given, &here) {

@@ -159,7 +159,7 @@ pub fn secrets(layers: &[Layer]) -> impl Iterator<Item = String> {
     let values = values.filter_map(|(name, value)| Some((name, value.as_str()?)));
     values
         .filter(|(name, value)| holds_secret(&Disk, name, value))
-        .map(|(_, value)| value.to_owned())
+        .map(|(_, value)| value.trim().to_owned())
 }
 
 fn may_be_secret(name: &str) -> bool {

@@ -64,6 +64,11 @@ impl Fields {
         Self { redactor, masked: false }
     }
 
+    /// The beginning of a text, masked before it is cut.
+    pub fn first_chars(&mut self, text: &str, most: usize) -> String {
+        self.mask(text).chars().take(most).collect()
+    }
+
     /// Whether something was masked.
     pub fn masked(&self) -> bool {
         self.masked

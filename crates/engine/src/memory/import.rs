@@ -188,7 +188,7 @@ fn checked(
     scope: Option<&str>,
     fields: &mut Fields,
 ) -> Result<Memory, FieldError> {
-    let title: String = note.title.replace(char::is_control, " ").chars().take(MAX_TITLE).collect();
+    let title = fields.first_chars(&note.title.replace(char::is_control, " "), MAX_TITLE);
     Ok(Memory {
         id,
         kind: fields.kind(&note.kind)?,

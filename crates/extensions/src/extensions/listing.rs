@@ -64,7 +64,8 @@ fn line(name: &str, description: &str, limit: usize) -> String {
         (0, _) | (_, 0) => format!("- {name}"),
         (limit, length) if length <= limit => format!("- {name}: {description}"),
         (limit, _) => {
-            let cut: String = description.chars().take(limit - 1).collect();
+            // No part of a secret is left at the cut.
+            let cut = ona_types::whole_words(description, limit - 1);
             format!("- {name}: {}…", cut.trim_end())
         }
     }

@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::workspace::printed;
 
 pub fn run(cli: &Options, as_json: bool) -> Result<ExitCode, CliError> {
-    let root = setup::root_for(&directory(cli.cwd.as_ref())?);
+    let root = setup::root_for(&directory(cli.cwd.as_deref())?);
     let made = project::prepare(&root)?;
     let done: Vec<(&str, &str)> = setup::files()
         .map(|path| match made.iter().find(|change| change.path == path) {

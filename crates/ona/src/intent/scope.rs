@@ -104,7 +104,7 @@ pub fn request(
     let outcome = if known {
         "known"
     } else {
-        let store = record::open(&env::database()?)?;
+        let store = record::open(Some(location.root()))?;
         let seat = seat(&store, &location, session)?;
         if grant {
             update(&location, |text| file::widen(text, &intent.id, glob)).map_err(unchanged)?;

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use ona_cli::output::{complain, plain, print_line};
 use ona_cli::started_by::{StartedBy, started_by};
-use ona_cli::{CliError, Options, env, record};
+use ona_cli::{CliError, Options, record};
 use ona_intents::refusal::Refusal;
 use ona_store::Store;
 use ona_types::SessionId;
@@ -23,7 +23,7 @@ pub fn select(
     let location = Location::find(cli)?;
     let intents = location.intents()?;
     find_intent(&intents, id)?;
-    let store = record::open(&env::database()?)?;
+    let store = record::open(Some(location.root()))?;
     let starter = started_by();
     let session = session_of(&store, &location, session, starter.as_ref())?;
     let selected = location.workspace.select(id).map_err(|refusal| refused(&refusal, id))?;
@@ -96,7 +96,7 @@ fn session_of(
 
 pub fn clear(cli: &Options, session: Option<&str>) -> Result<ExitCode, CliError> {
     let location = Location::find(cli)?;
-    let store = record::open(&env::database()?)?;
+    let store = record::open(Some(location.root()))?;
     let starter = started_by();
     let session = session_of(&store, &location, session, starter.as_ref())?;
     store.select_intent(&location.name(), session.as_ref(), None, by(starter.as_ref()))?;

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use ona_cli::output::{complain, print_line};
-use ona_cli::{CliError, Options, env, record};
+use ona_cli::{CliError, Options, record};
 use ona_config::servers::remove as take_out;
 use ona_config::servers::{KeepError, Kept, KeptIn, ListedServer, State, add as keep, kept_in};
 use ona_config::settings::Roots;
@@ -181,7 +181,7 @@ struct Adding<'a> {
 fn kept(cli: &Options, adding: &Adding<'_>) -> Result<ExitCode, CliError> {
     let Adding { name, entry, scope, force, json } = adding;
     let roots = roots(cli)?;
-    let store = record::open(&env::database()?)?;
+    let store = record::open(cli.cwd.as_deref())?;
     let kept = keep(*scope, name, entry, *force, (&roots, &store)).map_err(refused)?;
     let file = kept.file.display().to_string();
     // What was kept may still be something else than what is started.
@@ -242,7 +242,7 @@ pub fn remove(
         Some(word) => scope_of(word)?,
         None => only_scope(cli, name, &roots)?,
     };
-    let store = record::open(&env::database()?)?;
+    let store = record::open(cli.cwd.as_deref())?;
     let Some(kept) = take_out(scope, name, &roots, &store).map_err(refused)? else {
         return Err(nowhere(cli, name, Some(scope), &roots));
     };

@@ -137,7 +137,7 @@ pub fn run(cli: &Options, serve: &Serve) -> Result<ExitCode, CliError> {
     tell_tools(&first, &tools);
     drop(first);
     let counter = Arc::new(Counter { jobs, offered: Arc::clone(&tools) });
-    let here = directory(cli.cwd.as_ref())?;
+    let here = directory(cli.cwd.as_deref())?;
     let worker = Worker { cli, engine, here, tools, ending: CancellationToken::new() };
     let runtime = bootstrap::runtime()?;
     let served = runtime.block_on(async {

@@ -22,7 +22,7 @@ pub fn run(
     place: &Place,
     as_json: bool,
 ) -> Result<ExitCode, CliError> {
-    let here = directory(cli.cwd.as_ref())?;
+    let here = directory(cli.cwd.as_deref())?;
     let scope = caller.scope(place)?;
     let paths = if paths.is_empty() {
         let dir = default_dir(cli, &here, scope.as_deref().unwrap_or(&caller.project))?;

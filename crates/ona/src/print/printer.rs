@@ -4,6 +4,7 @@ use ona_cli::agent_args::{AgentArgs, OutputFormat};
 use ona_cli::output::{complain, for_reader, plain, print_line};
 use ona_cli::{CliError, asker};
 use ona_front::{ClientHandle, Ending, Event, TurnEnd};
+use ona_policy::secrets::Redactor;
 use serde_json::Value;
 use tokio::sync::mpsc::UnboundedReceiver;
 
@@ -20,7 +21,11 @@ pub(super) struct Printer {
     kept: bool,
     /// Where answers go of whoever is at the terminal, if somebody is.
     asks: Option<ClientHandle>,
+    redactor: Redactor,
 }
+
+/// What scripts find their way by: the operator's own directory, and ids.
+const AS_IT_IS: [&str; 3] = ["session_id", "uuid", "cwd"];
 
 impl Printer {
     pub(super) fn new(
@@ -28,9 +33,11 @@ impl Printer {
         shown: Shown,
         tools: Vec<String>,
         asks: Option<ClientHandle>,
+        redactor: Redactor,
     ) -> Self {
         Self {
             asks,
+            redactor,
             format: args.output_format,
             shown,
             tools,
@@ -111,10 +118,8 @@ impl Printer {
             }
             Event::Compacting { trigger } => format!("compacting the context ({trigger})"),
             Event::ToolStarted { tool, input, .. } if self.verbose => {
-                format!(
-                    "{tool} {}",
-                    plain(&input.to_string()).chars().take(200).collect::<String>()
-                )
+                let input = self.redactor.first_chars(&input.to_string(), 200);
+                format!("{tool} {}", plain(&input))
             }
             Event::ToolProgress { done, total, message, .. } if self.verbose => {
                 let of = total.map(|total| format!(" of {total}")).unwrap_or_default();
@@ -125,7 +130,7 @@ impl Printer {
             }
             _ => return,
         };
-        complain(&format!("{text}\n"));
+        complain(&format!("{}\n", self.redactor.mask_live(&text)));
     }
 
     fn text(&self, end: &TurnEnd) -> Result<(), CliError> {
@@ -134,7 +139,7 @@ impl Printer {
             print_line(&for_reader(&text)).map_err(unprintable)?;
         }
         if let Some(why) = end.ending.problem() {
-            complain(&format!("error: {}\n", plain(&why)));
+            complain(&format!("error: {}\n", plain(&self.redactor.mask_live(&why))));
             if matches!(end.ending, Ending::RecordLost { .. }) {
                 complain(
                     "hint: free some space if the disk is full; `ona doctor` checks the record\n",
@@ -151,7 +156,14 @@ impl Printer {
     }
 
     fn line(&self, value: &Value) -> Result<(), CliError> {
-        print_line(&value.to_string()).map_err(unprintable)
+        let mut masked = value.clone();
+        self.redactor.mask_live_value(&mut masked);
+        for key in AS_IT_IS {
+            if let Some(kept) = value.get(key) {
+                masked[key] = kept.clone();
+            }
+        }
+        print_line(&masked.to_string()).map_err(unprintable)
     }
 }
 

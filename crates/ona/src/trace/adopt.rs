@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use ona_cli::output::complain;
-use ona_cli::{CliError, env, record};
+use ona_cli::{CliError, record};
 use ona_intents::adopt::{AdoptError, Adopted, adopt};
 use ona_intents::refusal::Refusal;
 use serde_json::json;
@@ -37,7 +37,7 @@ fn keep(location: &Location, adopted: &Adopted) -> Result<(), CliError> {
     }
     let entries: Vec<_> =
         adopted.entries.iter().map(|(_, entry)| (entry.seq, entry.entry_hash.clone())).collect();
-    Ok(record::open(&env::database()?)?.keep_traced(&location.name(), &entries)?)
+    Ok(record::open(Some(location.root()))?.keep_traced(&location.name(), &entries)?)
 }
 
 fn report(adopted: &Adopted, id: &str, as_json: bool) -> String {

@@ -1,6 +1,6 @@
 //! Masks live values in a stream of bytes that goes to a file.
 
-use super::{MASK, Redactor};
+use super::{MASK, Redactor, shaped};
 
 /// A stream without live values. What may be the beginning of one waits for the next piece.
 #[derive(Debug)]
@@ -35,6 +35,22 @@ impl MaskedBytes {
 }
 
 impl Redactor {
+    /// Overwrites secrets in bytes that are no text with `*`, so that every byte keeps its place; says how many.
+    pub fn blank_bytes(&self, bytes: &mut [u8]) -> usize {
+        // What is no ASCII is part of no shape, and is as long in this text.
+        let plain = |byte: &u8| if byte.is_ascii() { char::from(*byte) } else { '\0' };
+        let text: String = bytes.iter().map(plain).collect();
+        let mut found: Vec<std::ops::Range<usize>> = shaped(&text);
+        for live in [self.live.as_ref(), self.late().as_ref().and_then(|late| late.live.as_ref())] {
+            let live = live.into_iter().flat_map(|live| live.find_iter(&*bytes));
+            found.extend(live.map(|one| one.range()));
+        }
+        for range in &found {
+            bytes[range.clone()].fill(b'*');
+        }
+        found.iter().map(ExactSizeIterator::len).sum()
+    }
+
     fn mask_live_bytes(&self, bytes: Vec<u8>) -> Vec<u8> {
         let masked = match &self.live {
             Some(live) if live.is_match(&bytes) => {
@@ -60,6 +76,18 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn bytes_that_are_no_text_keep_their_places() {
+        let redactor = Redactor::knowing(["t0p-secret-value".to_owned()]);
+        let token = format!("ghp_{}", "aB3dE6".repeat(6));
+        let mut bytes = [b"\xff\0t0p-secret-value\xfe ", token.as_bytes(), b"\0x"].concat();
+        let length = bytes.len();
+        assert_eq!(redactor.blank_bytes(&mut bytes), 16 + token.len());
+        let stars = |count| "*".repeat(count).into_bytes();
+        assert_eq!(bytes, [b"\xff\0", &*stars(16), b"\xfe ", &*stars(40), b"\0x"].concat());
+        assert_eq!(bytes.len(), length);
+    }
 
     proptest! {
         #[test]

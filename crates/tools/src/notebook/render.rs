@@ -2,6 +2,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use ona_policy::secrets::Redactor;
 use ona_types::Attachment;
 use serde_json::Value;
 
@@ -22,7 +23,7 @@ pub(crate) struct Rendered {
 }
 
 /// Shows all cells with their outputs.
-pub(crate) fn render(text: &str) -> Result<Rendered, NotebookError> {
+pub(crate) fn render(text: &str, redactor: &Redactor) -> Result<Rendered, NotebookError> {
     let root = open(text)?;
     let cells = cells(&root);
     let mut content = String::new();
@@ -38,7 +39,8 @@ pub(crate) fn render(text: &str) -> Result<Rendered, NotebookError> {
             continue;
         };
         content.push_str(&format!("--- output of {label} ---\n"));
-        let mut shown = Outputs { text: &mut content, chars: 0, attachments: &mut attachments };
+        let mut shown =
+            Outputs { text: &mut content, chars: 0, attachments: &mut attachments, redactor };
         outputs.iter().for_each(|output| shown.output(output));
         if shown.chars > OUTPUT_CAP {
             let all = shown.chars;
@@ -54,6 +56,7 @@ struct Outputs<'a> {
     /// How long the outputs are, shown or not.
     chars: usize,
     attachments: &'a mut Vec<Attachment>,
+    redactor: &'a Redactor,
 }
 
 impl Outputs<'_> {
@@ -90,7 +93,7 @@ impl Outputs<'_> {
         let plain = without_escapes(text);
         let room = OUTPUT_CAP.saturating_sub(self.chars);
         self.chars += plain.chars().count();
-        self.text.extend(plain.chars().take(room));
+        self.text.push_str(&self.redactor.first_chars(&plain, room));
         if !self.text.ends_with('\n') {
             self.text.push('\n');
         }
@@ -153,14 +156,14 @@ mod tests {
     fn shown(outputs: &Value) -> (String, usize) {
         let cell = json!({"cell_type": "code", "source": "x", "outputs": outputs});
         let notebook = json!({"nbformat": 4, "cells": [cell]}).to_string();
-        let rendered = render(&notebook).unwrap();
+        let rendered = render(&notebook, &Redactor::default()).unwrap();
         let (_, text) = rendered.content.split_once("--- output of cell-0 ---\n").unwrap();
         (text.to_owned(), rendered.attachments.len())
     }
 
     #[test]
     fn a_notebook_is_shown_cell_by_cell() {
-        let rendered = render(JUPYTER).unwrap();
+        let rendered = render(JUPYTER, &Redactor::default()).unwrap();
         assert_eq!(rendered.cells, 4);
         assert_eq!(
             rendered.content,
@@ -189,7 +192,7 @@ mod tests {
         let metadata = json!({"kernelspec": {"language": "R"}});
         let notebook = json!({"nbformat": 4, "cells": cells, "metadata": metadata});
         assert_eq!(
-            render(&notebook.to_string()).unwrap().content,
+            render(&notebook.to_string(), &Redactor::default()).unwrap().content,
             "--- cell x (code, R) ---\na\n--- cell cell-1 (code, R) ---\nb\nc\n\
              --- cell cell-2 (code, R) ---\n\n"
         );
@@ -226,7 +229,7 @@ mod tests {
         assert_eq!(text.matches('é').count(), 10_000);
         assert!(text.ends_with("é\n[output cut: 10000 of 18000 characters shown]\n"));
 
-        let picture = render(JUPYTER).unwrap().attachments.remove(0);
+        let picture = render(JUPYTER, &Redactor::default()).unwrap().attachments.remove(0);
         let data = serde_json::to_value(picture).unwrap()["data"].clone();
         let output = json!({"output_type": "display_data", "data": {"image/png": data}});
         let (text, pictures) = shown(&Value::Array(vec![output; 21]));
@@ -241,5 +244,19 @@ mod tests {
         assert_eq!(without_escapes("a\u{1b}"), "a");
         assert_eq!(without_escapes("a\u{1b}[12"), "a");
         assert_eq!(without_escapes("a\u{1b}]12"), "a");
+    }
+
+    #[test]
+    fn an_output_is_masked_before_it_is_cut() {
+        let secret = "live-Secret-0123456789";
+        let redactor = Redactor::knowing([secret.to_owned()]);
+        let text = format!("{}{secret} tail", "x".repeat(OUTPUT_CAP - 6));
+        let output = json!({"output_type": "stream", "name": "stdout", "text": text});
+        let notebook = json!({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [
+            {"cell_type": "code", "id": "a", "metadata": {}, "source": "", "execution_count": 1,
+             "outputs": [output]}]});
+        let shown = render(&notebook.to_string(), &redactor).unwrap().content;
+        assert!(shown.contains("x[REDACTED:live]\n[output cut"), "{}", &shown[shown.len() - 90..]);
+        assert!(!shown.contains("live-S"));
     }
 }

@@ -1,5 +1,6 @@
 //! Search backends that the operator chooses: SearXNG, Brave, Tavily.
 
+use ona_policy::secrets::Redactor;
 use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderValue};
 use reqwest::{NoProxy, Proxy, RequestBuilder, StatusCode};
 use secrecy::{ExposeSecret, SecretString};
@@ -73,6 +74,16 @@ pub(super) enum BackendError {
     NotJson { name: &'static str, url: Box<Url>, error: serde_json::Error },
     #[error("{name} at {url} answered JSON without a list of results: check webSearch.url")]
     NoResults { name: &'static str, url: Box<Url> },
+}
+
+impl BackendError {
+    /// The message, in which what the backend said is masked and then cut.
+    pub(super) fn masked(mut self, redactor: &Redactor) -> String {
+        if let Self::Refused { said, .. } = &mut self {
+            *said = redactor.first_chars(said, MAX_ERROR_CHARS);
+        }
+        self.to_string()
+    }
 }
 
 /// A backend, ready to be asked.
@@ -238,8 +249,7 @@ impl<'w> Backend<'w> {
     fn refused(&self, status: StatusCode, body: &[u8]) -> BackendError {
         let said = String::from_utf8_lossy(body);
         let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
-        let end = said.floor_char_boundary(MAX_ERROR_CHARS);
-        let said = if said.is_empty() { String::new() } else { format!(": {}", &said[..end]) };
+        let said = if said.is_empty() { String::new() } else { format!(": {said}") };
         let hint = match (self.kind, status.as_u16()) {
             (_, 300..=399) => "; redirects are not followed: set webSearch.url to where it leads",
             (Kind::Searxng, 403) => "; its settings.yml must list json under search.formats",

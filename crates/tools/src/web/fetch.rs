@@ -85,7 +85,7 @@ impl BuiltIn for WebFetch {
             match page(&url, &settings, cx).await? {
                 Fetched::Page { page, cached } => {
                     let content = shown(&page, &input.prompt, &settings, cx).await?;
-                    Ok(ToolOutput::success(capped(content))
+                    Ok(ToolOutput::success(capped(content, cx.redactor))
                         .with_detail("url", page.url.as_str())
                         .with_detail("code", page.status)
                         .with_detail("bytes", page.bytes)
@@ -178,8 +178,12 @@ async fn shown(
     if !settings.summarize {
         return Ok(itself(page, ""));
     }
-    let part = &page.text[..page.text.floor_char_boundary(MAX_READ)];
-    let is_part = page.cut || part.len() < page.text.len();
+    let within = page.text.floor_char_boundary(MAX_READ);
+    let is_part = page.cut || within < page.text.len();
+    let part = match within < page.text.len() {
+        true => cx.redactor.cut_after(&page.text[..within]),
+        false => page.text.clone(),
+    };
     // Where it stands is a part of what it says: links in it are short for more.
     match cx.services.digest(prompt, &format!("{}\n\n{part}", page.url)).await {
         // Without a model the fetched page itself is shown.

@@ -2,6 +2,7 @@
 
 use ona_effects::Effects;
 use ona_mcp::Hints;
+use ona_policy::secrets::Redactor;
 use ona_types::{ToolKind, ToolOutput};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
@@ -123,7 +124,7 @@ async fn search(query: &WebQuery, cx: &ToolContext<'_>) -> Result<ToolOutput, Re
         (Some(Err(why)), false) => return Err(Refusal::rejected(format!("no search: {why}"))),
         // If the provider's search fails, a configured backend is used.
         (_, true) => {
-            let rejected = |error: BackendError| Refusal::Rejected(error.to_string());
+            let rejected = |error: BackendError| Refusal::Rejected(error.masked(cx.redactor));
             let backend = Backend::of(&settings, &cx.host.web).map_err(rejected)?;
             let limit = cx.settings.web_timeout;
             let asked = tokio::time::timeout(limit, backend.ask(query, &cx.host.web)).await;
@@ -138,8 +139,10 @@ async fn search(query: &WebQuery, cx: &ToolContext<'_>) -> Result<ToolOutput, Re
         (None, false) => return Err(Refusal::rejected(backend::NOT_SET)),
     };
     let hits: Vec<&WebHit> = found.hits.iter().filter(|hit| wanted(hit, query)).collect();
-    let content = shown(query, &hits, &found.remarks);
-    Ok(ToolOutput::success(capped(content)).with_detail("by", by).with_detail("hits", hits.len()))
+    let content = shown(query, &hits, &found.remarks, cx.redactor);
+    Ok(ToolOutput::success(capped(content, cx.redactor))
+        .with_detail("by", by)
+        .with_detail("hits", hits.len()))
 }
 
 /// Whether a hit is a page of a domain that was asked for: backends do not all keep to that.
@@ -155,18 +158,18 @@ fn wanted(hit: &WebHit, query: &WebQuery) -> bool {
         && !query.blocked_domains.iter().any(is_below)
 }
 
-fn shown(query: &WebQuery, hits: &[&WebHit], remarks: &str) -> String {
+fn shown(query: &WebQuery, hits: &[&WebHit], remarks: &str, redactor: &Redactor) -> String {
     let mut shown = match hits.len() {
         0 => format!("No pages found for \"{}\".\n", query.query),
         _ => format!("Pages found for \"{}\":\n", query.query),
     };
     for (number, hit) in hits.iter().enumerate() {
-        let title = match flat(&hit.title) {
+        let title = match flat(&hit.title, redactor) {
             title if title.is_empty() => hit.url.clone(),
             title => title,
         };
         shown.push_str(&format!("\n{}. {title}\n   {}\n", number + 1, hit.url));
-        let snippet = flat(&hit.snippet);
+        let snippet = flat(&hit.snippet, redactor);
         if !snippet.is_empty() {
             shown.push_str(&format!("   {snippet}\n"));
         }
@@ -179,10 +182,10 @@ fn shown(query: &WebQuery, hits: &[&WebHit], remarks: &str) -> String {
 }
 
 /// On one line and shortened: the text of a page must not look like part of the list.
-fn flat(text: &str) -> String {
+fn flat(text: &str, redactor: &Redactor) -> String {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     match text.char_indices().nth(MAX_SNIPPET) {
-        Some((end, _)) => format!("{}…", &text[..end]),
+        Some(_) => format!("{}…", redactor.first_chars(&text, MAX_SNIPPET)),
         None => text,
     }
 }
@@ -260,11 +263,12 @@ mod tests {
     #[test]
     fn a_hit_stays_in_its_place() {
         let asked = query(&json!({"query": "ab"})).unwrap();
-        let shown = shown(&asked, &[&hit("https://a.example/")], " and so on ");
+        let shown =
+            shown(&asked, &[&hit("https://a.example/")], " and so on ", &Redactor::default());
         assert_eq!(
             shown,
             "Pages found for \"ab\":\n\n1. a title\n   https://a.example/\n   says 1. this\n\nand so on\n"
         );
-        assert_eq!(flat(&"é".repeat(501)), format!("{}…", "é".repeat(500)));
+        assert_eq!(flat(&"é".repeat(501), &Redactor::default()), format!("{}…", "é".repeat(500)));
     }
 }

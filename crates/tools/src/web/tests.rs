@@ -12,6 +12,8 @@ use super::get::{GetError, Got, get};
 use super::names::{Checked, NotPublic};
 use ona_http::private_host::PrivateHost;
 
+use ona_policy::secrets::Redactor;
+
 use super::*;
 use crate::services::Waits;
 
@@ -180,8 +182,8 @@ async fn an_address_is_refused_in_every_form() {
 
 #[test]
 fn what_is_too_long_is_cut_and_says_so() {
-    assert_eq!(capped("a".repeat(MAX_CONTENT)).len(), MAX_CONTENT);
-    let cut = capped("é".repeat(MAX_CONTENT));
+    assert_eq!(capped("a".repeat(MAX_CONTENT), &Redactor::default()).len(), MAX_CONTENT);
+    let cut = capped("é".repeat(MAX_CONTENT), &Redactor::default());
     assert_eq!(cut.len(), MAX_CONTENT + TRUNCATED_SUFFIX.len());
     assert!(cut.ends_with("é[SDLC_TRUNCATED]"));
 }

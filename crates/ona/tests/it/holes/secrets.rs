@@ -476,3 +476,199 @@ fn a_session_ends_on_sigterm_while_a_pipe_is_read() {
     run(project.command("kill").args(["-TERM", &child.id().to_string()]));
     assert_eq!(child.wait().unwrap().code(), Some(143));
 }
+
+/// A key of several lines, as a file has it.
+const LINES: &str = "Zm9vYmFyYmF6cXV4MDE\nQWJjRGVmR2hpSmtsTW4\n";
+
+#[test]
+fn what_is_cut_or_laid_out_is_masked_first() {
+    let project = governed(&json!({
+        "env": {"DEPLOY_TOKEN": format!("{CONFIGURED}\n"), "SIGN_KEY": LINES},
+        "permissions": {"allow": ["Bash(*)", "Agent", "Skill"]},
+    }));
+    let text = format!("{}{LIVE} tail", "x".repeat(9990));
+    let cell = json!({"cell_type": "code", "id": "a", "metadata": {}, "source": "", "execution_count": 1,
+        "outputs": [{"output_type": "stream", "name": "stdout", "text": text}]});
+    let notebook = json!({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [cell]});
+    project.file("a.ipynb", notebook.to_string());
+    project.file("key.txt", LINES);
+    project.file("configured.txt", format!("x{CONFIGURED}y"));
+    fs::write(project.path("a.bin"), [&[0; 10], LIVE.as_bytes(), &[0; 10]].concat()).unwrap();
+    let long = format!("{}{LIVE}", "s".repeat(70));
+    let read = |name: &str| json!({"file_path": project.path(name)});
+    let server = Server::start([
+        Reply::say("x")
+            .call("a", "Read", read("a.ipynb"))
+            .call("b", "Read", read("a.bin"))
+            .call("c", "Read", read("key.txt"))
+            .call(
+                "d",
+                "Grep",
+                json!({"pattern": ".", "path": project.path("key.txt"), "output_mode": "content"}),
+            )
+            .call("e", "Bash", json!({"command": "nl key.txt; env | sort | grep -v KEY="}))
+            .call("f", "Agent", json!({"description": "x", "prompt": "x", "subagent_type": long}))
+            .call("g", "Skill", json!({"skill": long}))
+            .call("h", "Read", read("configured.txt"))
+            .call("i", "Read", json!({LIVE: "x", "file_path": "y"})),
+        Reply::say("done"),
+    ])
+    .unwrap();
+    let args = ["-p", "go", "--trust", "--verbose", "--output-format", "stream-json"];
+    let mut command = anthropic(&project, &server, &args);
+    let ran = run(command.env("OPENAI_API_KEY", LIVE));
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let failing =
+        Server::start([Reply::error(400, "invalid_request_error", &format!("no: {LIVE}"))])
+            .unwrap();
+    let failed =
+        run(anthropic(&project, &failing, &["-p", "go", "--trust"]).env("OPENAI_API_KEY", LIVE));
+    assert_ne!(failed.code, Some(0));
+    assert!(failed.stderr.contains("[REDACTED:live]"), "{}", failed.stderr);
+    let mut kept = record(&project);
+    kept.push_str(&everything_in(&outputs(&project)));
+    let hex = "63 6f 72 72 65 63";
+    for part in [LIVE, &LIVE[..8], &LIVE[20..], CONFIGURED, "Zm9vYmFyYmF6", "QWJjRGVmR2hp", hex] {
+        for (name, text) in [
+            ("record", &kept),
+            ("stdout", &ran.stdout),
+            ("stderr", &ran.stderr),
+            ("stderr of the failure", &failed.stderr),
+        ] {
+            let at = text.find(part);
+            let around =
+                at.map(|at| text[text.floor_char_boundary(at.saturating_sub(200))..at].to_owned());
+            assert!(at.is_none(), "{part} in {name}: …{}", around.unwrap_or_default());
+        }
+    }
+}
+
+#[test]
+fn commands_outside_a_session_know_the_secrets_of_the_settings() {
+    let project = governed(&json!({"env": {"DEPLOY_TOKEN": CONFIGURED}}));
+    assert_eq!(run(&mut project.ona(["trust"])).code, Some(0));
+    let call = json!({"tool": "Glob", "input": {"pattern": "*"}}).to_string();
+    assert_eq!(run(&mut project.ona(["--eval", &call])).code, Some(0));
+    let session = project.sql("SELECT session_id FROM sessions").remove(0);
+    project.file("notes.md", format!("# about {CONFIGURED}\n\nIt is {CONFIGURED}.\n"));
+    for args in [
+        vec!["sessions", "rename", &session, CONFIGURED],
+        vec!["memory", "add", "--title", CONFIGURED, "--content", CONFIGURED],
+        vec!["memory", "import", "notes.md"],
+    ] {
+        let ran = run(&mut project.ona(&args));
+        assert!(!record(&project).contains(CONFIGURED), "{args:?}: {}", ran.stderr);
+    }
+    assert!(record(&project).contains("[REDACTED:live]"));
+}
+
+#[test]
+fn a_live_value_in_a_directory_breaks_nothing_and_mixes_nothing() {
+    let project = project();
+    let hook = json!({"hooks": {"PreToolUse": [pre("", "true")]}}).to_string();
+    for name in ["project-aa", "project-bb"] {
+        project.file(&format!("{name}/.claude/settings.json"), &hook);
+        ona_testkit::git(&project.path(name), &["init", "-q"]);
+    }
+    let ona = |name: &str, args: &[&str]| {
+        let mut command = project.ona(args);
+        command.current_dir(project.path(name));
+        command.env("A_KEY", "project-aa").env("B_KEY", "project-bb");
+        command
+    };
+    for name in ["project-aa", "project-bb"] {
+        assert_eq!(run(&mut ona(name, &["trust"])).code, Some(0));
+    }
+    let server = Server::start([Reply::say("one"), Reply::say("two")]).unwrap();
+    let asked = |name: &str, args: &[&str]| {
+        let mut command = ona(name, args);
+        command.env("ANTHROPIC_API_KEY", "key-of-this-test");
+        run(command.env("ANTHROPIC_BASE_URL", server.base_url()))
+    };
+    let ran = asked("project-aa", &["-p", "what is of aa"]);
+    assert_eq!(ran.code, Some(0), "trusted: {}", ran.stderr);
+    assert!(!ran.stderr.contains("not trusted"), "{}", ran.stderr);
+    let listed = run(&mut ona("project-bb", &["sessions", "list"]));
+    assert!(!listed.stdout.contains("what is of aa"), "{}", listed.stdout);
+    assert_ne!(asked("project-bb", &["-p", "x", "--continue"]).code, Some(0), "none is here");
+    // A process that does not know these values finds the session too.
+    let mut plain = project.ona(["sessions", "list"]);
+    let listed = run(plain.current_dir(project.path("project-aa")));
+    assert!(listed.stdout.contains("what is of aa"), "{}", listed.stdout);
+    let ran = asked("project-aa", &["-p", "go on", "--continue"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+}
+
+/// A hook of Claude Code with rules.
+fn ruled(project: &Project, host: &str, said: &Value) -> Ran {
+    let file = project.file("said.json", said.to_string());
+    let mut command = project.ona(["hook", host, "--rules"]);
+    run(command.stdin(fs::File::open(project.path(&file)).unwrap()))
+}
+
+#[test]
+fn a_hosts_id_with_a_secret_in_it_is_judged_and_not_stored() {
+    let project = governed(&json!({
+        "env": {"DEPLOY_TOKEN": CONFIGURED}, "permissions": {"deny": ["Bash(rm *)"]},
+    }));
+    assert_eq!(run(&mut project.ona(["trust"])).code, Some(0));
+    for event in ["PreToolUse", "PostToolUse", "Stop", "PreToolUse"] {
+        let said = json!({"session_id": format!("sess-{CONFIGURED}"), "cwd": project.dir(),
+            "hook_event_name": event, "tool_name": "Bash", "tool_input": {"command": "rm x"},
+            "tool_use_id": format!("toolu-{CONFIGURED}"), "tool_response": "x"});
+        let ran = ruled(&project, "claude_code", &said);
+        let expected = if event == "PreToolUse" { 2 } else { 0 };
+        assert_eq!(ran.code, Some(expected), "{event}: {}{}", ran.stdout, ran.stderr);
+        assert!(!record(&project).contains(CONFIGURED), "{event}");
+    }
+    assert_eq!(
+        project.sql("SELECT count(*) FROM session_info WHERE origin = 'claude_code'"),
+        ["1"]
+    );
+}
+
+#[test]
+fn rules_judge_a_hosts_call_whatever_the_record_is() {
+    for kind in ["pipe", "zero", "directory", "garbage", "sparse", "read-only"] {
+        let project =
+            governed(&json!({"permissions": {"deny": ["Bash(rm *)"], "allow": ["Bash(ls)"]}}));
+        let record = project.database();
+        fs::create_dir_all(record.parent().unwrap()).unwrap();
+        for suffix in ["", "-wal", "-shm"] {
+            let mut name = record.clone().into_os_string();
+            name.push(suffix);
+            let _ = fs::remove_file(name);
+        }
+        match kind {
+            "pipe" => pipe(&record),
+            "zero" => symlink("/dev/zero", &record).unwrap(),
+            "directory" => fs::create_dir(&record).unwrap(),
+            "garbage" => fs::write(&record, "this is no database at all, it is a text").unwrap(),
+            "sparse" => fs::File::create(&record).unwrap().set_len(1 << 40).unwrap(),
+            _ => fs::write(&record, b"SQLite format 3\0 cut off").unwrap(),
+        }
+        let said = |command: &str| {
+            json!({"session_id": "s", "cwd": project.dir(), "hook_event_name": "PreToolUse",
+                "tool_name": "Bash", "tool_input": {"command": command}, "tool_use_id": "t"})
+        };
+        let denied = ruled(&project, "claude_code", &said("rm x"));
+        assert_eq!(denied.code, Some(2), "{kind}: {}{}", denied.stdout, denied.stderr);
+        assert!(denied.stdout.contains("\"deny\""), "{kind}: {}", denied.stdout);
+        // What else is on the record about it is not known.
+        for command in ["make", "ls"] {
+            let asked = ruled(&project, "claude_code", &said(command));
+            assert_eq!(asked.code, Some(0), "{kind}: {}{}", asked.stdout, asked.stderr);
+            assert!(asked.stdout.contains("\"ask\""), "{kind}: {}", asked.stdout);
+        }
+        // This host does not ask.
+        let denied = ruled(&project, "codex", &said("make"));
+        assert_eq!(denied.code, Some(2), "{kind}: {}{}", denied.stdout, denied.stderr);
+        // Other events stop nobody.
+        let mut stop = said("");
+        stop["hook_event_name"] = json!("Stop");
+        assert_eq!(ruled(&project, "claude_code", &stop).code, Some(1), "{kind}");
+    }
+    let project = governed(&json!({"permissions": {"deny": ["Bash(rm *)"]}}));
+    let broken = json!("no object");
+    assert_eq!(ruled(&project, "claude_code", &broken).code, Some(2), "it may be about a call");
+}
