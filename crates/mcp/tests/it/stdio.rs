@@ -20,7 +20,11 @@ async fn a_server_says_what_it_is_and_what_it_has() {
     assert_eq!((status.slug.as_str(), status.tools), ("my_server", 17));
     let info = status.info.unwrap();
     assert_eq!((info.name.as_str(), info.version.as_str()), ("fixture", "1.2"));
-    assert_eq!(status.instructions.unwrap().len(), 2048, "instructions are cut");
+    let length = status.instructions.unwrap().len();
+    assert!(
+        (1500..=2048).contains(&length),
+        "instructions are cut, a word without end sooner: {length}"
+    );
 
     let tools = pool.tools();
     let echo = &tools[0];

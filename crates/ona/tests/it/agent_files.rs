@@ -275,7 +275,8 @@ fn a_worktree_in_which_a_command_still_works_is_kept_until_that_has_ended() {
             _ => Reply::new().call("toolu_w", "Bash", json!({"command": "sleep 600"})),
         },
     );
-    let args = ["-p", "MAIN: go", "--permission-mode", "bypassPermissions"];
+    // Otherwise the command would soon end with the process that is killed.
+    let args = ["-p", "MAIN: go", "--permission-mode", "bypassPermissions", "--keep-background"];
     let mut child = anthropic(&project, &server, &args).spawn().unwrap();
     let start = std::time::Instant::now();
     let patient = || assert!(start.elapsed() < std::time::Duration::from_secs(60));
