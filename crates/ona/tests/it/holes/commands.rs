@@ -269,7 +269,7 @@ fn protected_files_are_asked_about_when_a_name_is_made_up_or_an_archive_is_swapp
     project.file("evil.patch", evil);
     project.file(
         "evil.mbox",
-        &format!(
+        format!(
             "Content-Transfer-Encoding:\n quoted-printable\n\n{}",
             evil.replace("/.m", "/=2em")
         ),
