@@ -1,7 +1,8 @@
 //! Background tasks: the model is told once how each ended.
 
-use ona_store::{Step, StoreError, TaskRow};
+use ona_store::{GateRow, Step, StoreError, TaskRow};
 use ona_tools::SessionServices as _;
+use ona_types::gate::{StageName, Verdict};
 use ona_types::{Entry, SystemNote, TaskId, TaskKind};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -23,7 +24,7 @@ impl Agent {
         if ended.is_empty() {
             return Ok(());
         }
-        let (mut entries, mut hooks) = (Vec::new(), Vec::new());
+        let (mut entries, mut hooks, mut answers) = (Vec::new(), Vec::new(), Vec::new());
         for task in &ended {
             let mut fired =
                 self.fire(task_completed(task.id.as_str(), &task.command), cancel).await;
@@ -38,11 +39,13 @@ impl Agent {
             entries.push(Entry::system(&SystemNote::Context { text, from }));
             entries.extend(self.context_entries(&fired.contexts, "TaskCompleted hook"));
             if fired.denies() {
+                answers.push((task.call.clone(), refusal(task, &fired.denial())));
                 entries.extend(self.context_entries(&[fired.denial()], "TaskCompleted hook"));
             }
         }
         let reported: Vec<TaskId> = ended.into_iter().map(|task| task.id).collect();
-        self.commit(&Step { entries: &entries, hooks: &hooks, told: &reported, ..Step::default() })
+        let (entries, hooks, told) = (&entries[..], &hooks[..], &reported[..]);
+        self.commit(&Step { entries, hooks, told, answers: &answers, ..Step::default() })
     }
 
     /// Waits for an agent in the background, if one is running and the options say so. Returns whether there is something to
@@ -117,6 +120,19 @@ impl SessionRef<'_> {
                 |(answer, _)| answer,
             ),
         }
+    }
+}
+
+/// A refusal of TaskCompleted hooks, for the record: the task itself has ended.
+fn refusal(task: &TaskRow, why: &str) -> GateRow {
+    GateRow {
+        stage: StageName::Tasks.as_str().to_owned(),
+        verdict: Verdict::Deny.as_str().to_owned(),
+        reason: format!(
+            "a TaskCompleted hook refuses \"{}\", which has ended: {why}",
+            task.command
+        ),
+        detail: json!({"event": "TaskCompleted", "task": task.id}),
     }
 }
 

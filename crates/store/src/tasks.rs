@@ -19,6 +19,8 @@ pub struct TaskRow {
     pub id: TaskId,
     /// The session it belongs to.
     pub session: SessionId,
+    /// The call that started it.
+    pub call: ToolUseId,
     /// What it is.
     pub kind: TaskKind,
     /// What runs.
@@ -150,7 +152,8 @@ impl Store {
 
 /// CROSS: a conversation may have had many sessions, and few tasks go on.
 const TASKS: &str =
-    "SELECT t.task_id, t.session_id, t.kind, t.command, t.output_path, t.exit_code, t.end_reason
+    "SELECT t.task_id, t.session_id, t.kind, t.command, t.output_path, t.exit_code, t.end_reason,
+        t.tool_use_id
     FROM background_tasks t CROSS JOIN sessions s ON s.session_id = t.session_id WHERE true";
 
 fn task_row(row: &Row<'_>) -> rusqlite::Result<TaskRow> {
@@ -159,6 +162,7 @@ fn task_row(row: &Row<'_>) -> rusqlite::Result<TaskRow> {
     Ok(TaskRow {
         id: TaskId::from_existing(row.get::<_, String>(0)?),
         session: SessionId::from_existing(row.get::<_, String>(1)?),
+        call: ToolUseId::from_existing(row.get::<_, String>(7)?),
         kind: if kind == TaskKind::Agent.as_str() { TaskKind::Agent } else { TaskKind::Shell },
         command: row.get(3)?,
         output_path: row.get::<_, String>(4)?.into(),

@@ -103,18 +103,6 @@ pub struct StartedCall {
 }
 
 impl Store {
-    /// The stage of the gate at which a call was denied, if it was.
-    pub fn denied_at(&self, id: &ToolUseId) -> Result<Option<String>, StoreError> {
-        self.read(|c| {
-            Ok(c.prepare_cached(
-                "SELECT stage FROM gate_answers WHERE tool_use_id = ?1 AND verdict = 'deny'
-                 ORDER BY id DESC LIMIT 1",
-            )?
-            .query_row([Key(id.as_str())], |row| row.get(0))
-            .optional()?)
-        })
-    }
-
     /// Commits that a call starts: its `tool_use` entry, its `tool.started` event, its running row.
     pub fn start_call(&self, seat: &Seat, call: &CallStart<'_>) -> Result<(), StoreError> {
         self.write(|tx| start(tx, seat, call))

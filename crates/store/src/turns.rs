@@ -12,7 +12,7 @@ use crate::conversations::Seat;
 use crate::error::StoreError;
 use crate::store::{Failure, Store};
 use crate::tasks;
-use crate::tool_calls::{event, keep_hook, touch};
+use crate::tool_calls::{GateRow, event, keep_answer, keep_hook, touch};
 use crate::transcript::{EntryView, append, view};
 
 /// A question to a model that was answered, or began to be.
@@ -68,6 +68,8 @@ pub struct Step<'a> {
     pub event: Option<(&'a str, &'a Value)>,
     /// Background tasks whose end the entries tell of.
     pub told: &'a [TaskId],
+    /// Answers of the gate that came after their call had ended.
+    pub answers: &'a [(ToolUseId, GateRow)],
 }
 
 impl Store {
@@ -91,6 +93,9 @@ impl Store {
             }
             for task in step.told {
                 tasks::told(tx, task)?;
+            }
+            for (call, answer) in step.answers {
+                keep_answer(tx, seat, call, answer)?;
             }
             touch(tx, seat)
         })

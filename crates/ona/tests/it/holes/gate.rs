@@ -527,6 +527,30 @@ fn what_a_hook_about_tasks_refuses_is_a_deny_among_the_answers() {
     }
 }
 
+#[test]
+fn a_background_task_that_a_hook_refuses_at_its_end_is_a_deny_too() {
+    let project = project();
+    let refuses = json!({"hooks": {"TaskCompleted": [pre("", "echo not yet >&2; exit 2")]}});
+    user_settings(&project, &refuses);
+    let input = json!({"command": "true", "run_in_background": true});
+    let wait = json!({"task_id": "task_b", "block": true, "timeout": 20000});
+    let server = Server::start([
+        Reply::new().call("toolu_b", "Bash", input),
+        Reply::new().call("toolu_w", "TaskOutput", wait),
+        Reply::say("Done."),
+    ])
+    .unwrap();
+    let ran = go(&project, &server, "go", &["--allowedTools", "Bash"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let rows = project.sql(
+        "SELECT stage, reason FROM gate_answers WHERE tool_use_id = 'toolu_b' AND verdict = 'deny'",
+    );
+    assert_eq!(rows.len(), 1, "{rows:?} {}", result(&project, "toolu_w"));
+    assert!(rows[0].starts_with("tasks|") && rows[0].contains("not yet"), "{rows:?}");
+    let why = run(&mut project.ona(["why", "--json", "toolu_b"]));
+    assert!(why.stdout.contains("TaskCompleted hook refuses"), "{}", why.stdout);
+}
+
 /// Calls of tools whose fate depends on more than rules about their names.
 fn calls_to_explain() -> Vec<(&'static str, Value)> {
     let question = json!({"questions": [{"question": "Which?", "header": "H", "multiSelect": false,
