@@ -29,8 +29,8 @@ mod resolved;
 
 pub use lock::{Lock, LockError};
 pub use read::{
-    Links, MAX_WHOLE, ReadError, content, content_text, hash, open, read_at_most, read_open,
-    read_resolved_text, read_text_at_most,
+    Links, MAX_WHOLE, ReadError, content, content_text, hash, open, open_found, read_at_most,
+    read_open, read_resolved_text, read_text_at_most,
 };
 pub use replace::{Expect, Mode, ReplaceError, ReplaceOptions, Staged, replace, sync_directory};
 pub use resolve::resolve;

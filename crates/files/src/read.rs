@@ -92,6 +92,13 @@ pub fn open(path: &Path, links: Links) -> Result<Option<File>, ReadError> {
     }
 }
 
+/// Opens a file that a walk has just found to be regular, without looking at it again. What has taken its place since is
+/// neither followed, if it is a link, nor waited for, if it is a pipe.
+pub fn open_found(path: &Path) -> io::Result<File> {
+    let flags = OFlag::O_NONBLOCK | OFlag::O_NOFOLLOW;
+    OpenOptions::new().read(true).custom_flags(flags.bits()).open(path)
+}
+
 fn is_regular(meta: &fs::Metadata) -> Result<(), ReadError> {
     match meta {
         meta if meta.is_file() => Ok(()),

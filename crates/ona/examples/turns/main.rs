@@ -48,13 +48,12 @@ fn main() {
     for round in 0..=ROUNDS {
         // A new one each time: a server keeps all that it was ever asked.
         let server = plain();
-        let (new, newer) = (format!("new-{round}"), format!("newer-{round}"));
         let rows = [
-            ("plain_ms", bench.process(&server, &["--session-id", &new])),
+            ("plain_ms", bench.process(&server, &[])),
             ("compacted_ms", bench.process(&server, &["--resume", "compacted"])),
             ("live_ms", bench.process(&server, &["--resume", "live"])),
-            ("busy_ms", bench.process(&busy, &["--session-id", &format!("busy-{round}")])),
-            ("next_plain_ms", bench.next_turn(&server, &["--session-id", &newer])),
+            ("busy_ms", bench.process(&busy, &[])),
+            ("next_plain_ms", bench.next_turn(&server, &[])),
             ("next_compacted_ms", bench.next_turn(&server, &["--resume", "compacted"])),
             ("next_live_ms", bench.next_turn(&server, &["--resume", "live"])),
         ];
@@ -74,7 +73,7 @@ fn main() {
         println!("{label} {}", figures.median(label));
     }
     println!("call_ms {}", (figures.median("busy_ms") - figures.median("plain_ms")) / CALLS as f64);
-    println!("busy_mb {}", bench.peak(&busy, &["--session-id", "peak"]));
+    println!("busy_mb {}", bench.peak(&busy, &[]));
     println!("live_mb {}", bench.peak(&plain(), &["--resume", "live"]));
 }
 

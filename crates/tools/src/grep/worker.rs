@@ -12,7 +12,6 @@ use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContex
 use super::{MAX_HEAP, OutputMode, Query};
 use crate::text::{self, LINE_BYTES};
 use crate::walk::{self, Halt, Haltable};
-use ona_files::Links;
 use ona_policy::secrets::Redactor;
 
 /// Lines of output: each entry is one, and ends in a line end.
@@ -66,9 +65,7 @@ impl<'a> Worker<'a> {
     }
 
     pub(super) fn search(&mut self, path: &Path, batch: &mut Batch) -> io::Result<()> {
-        // A link that was put in the place of what the walk has found is not followed.
-        let open = ona_files::open(path, Links::Refuse).map_err(io::Error::other)?;
-        let file = open.ok_or(io::ErrorKind::NotFound)?;
+        let file = ona_files::open_found(path)?;
         // Buffered, because the searcher reads the first three bytes on their own.
         let reader = BufReader::new(Haltable::new(file, self.halt));
         let query = self.query;
