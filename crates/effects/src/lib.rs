@@ -7,14 +7,6 @@
 //! arguments comes from tables: the files it opens, the programs it starts, whether it only reads.
 //!
 //! The crate is pure: it accesses the disk and git only through a [`World`].
-//!
-//! ```
-//! use ona_effects::shell;
-//! let script = shell::parse("git log > /tmp/log; rm -rf \"$DIR\"");
-//! assert_eq!(script.commands[0].text(), "git log");
-//! assert_eq!(script.redirects[0].target.literal.as_deref(), Some("/tmp/log"));
-//! assert_eq!(script.commands[1].words[2].literal, None); // depends on a variable
-//! ```
 
 pub mod commands;
 mod effects;
@@ -25,11 +17,11 @@ mod open_repositories;
 pub mod path;
 mod programs;
 pub mod read_only;
-pub mod shell;
 mod surroundings;
 pub mod wildcard;
 mod wrappers;
 
+pub use ona_shell as shell;
 pub use ona_types::World;
 
 pub use effects::{Access, Effects, Given, Skips, Start, TrackedFiles, Tree, Written};

@@ -5,11 +5,11 @@ use std::collections::HashMap;
 
 use tree_sitter::Node;
 
-use super::{Ahead, Script};
+use crate::{Ahead, Script};
 
 /// A step on the way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
+pub enum Step {
     /// The command of this number runs.
     Command(usize),
     /// The redirection of this number is opened.
@@ -38,7 +38,7 @@ pub(crate) enum Step {
 
 /// The condition of a branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Branch {
+pub enum Branch {
     /// What stands before it succeeded.
     And,
     /// What stands before it failed.

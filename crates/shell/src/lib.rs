@@ -4,6 +4,13 @@
 //! body, `$( )`, backticks or `<( )`. Here-document text is not taken for commands, commands
 //! substituted in it are. What the grammar cannot read, or a second and stricter reader reads otherwise,
 //! is reported as [`Script::opaque`], never guessed at.
+//!
+//! ```
+//! let script = ona_shell::parse("git log > /tmp/log; rm -rf \"$DIR\"");
+//! assert_eq!(script.commands[0].text(), "git log");
+//! assert_eq!(script.redirects[0].target.literal.as_deref(), Some("/tmp/log"));
+//! assert_eq!(script.commands[1].words[2].literal, None); // depends on a variable
+//! ```
 
 mod ansi;
 mod builtins;
@@ -12,7 +19,7 @@ mod steps;
 
 pub use plain::is_private_variable;
 
-pub(crate) use steps::{Branch, Step};
+pub use steps::{Branch, Step};
 
 use std::ops::Range;
 
@@ -26,13 +33,13 @@ pub struct Script {
     /// Every redirection from or to a file.
     pub redirects: Vec<Redirect>,
     /// The way through it: what runs where, and on what condition.
-    pub(crate) steps: Vec<Step>,
+    pub steps: Vec<Step>,
     /// A here-document or here-string feeds a command.
     pub here: bool,
     /// Variables are set in other ways than by assignments.
     pub sets_otherwise: bool,
     /// And in other ways than by `for` loops.
-    pub(crate) sets_beyond_loops: bool,
+    pub sets_beyond_loops: bool,
     /// A here-document or here-string depends on variables, so what is read from it is not in the text.
     pub here_expands: bool,
     /// Set when it is not certain that this is all of it, with the reason.
@@ -51,16 +58,16 @@ pub struct Command {
     /// It writes a file whose name only the run shows.
     pub hides_target: bool,
     /// The loops it stands in.
-    pub(crate) loops: Vec<Loop>,
+    pub loops: Vec<Loop>,
 }
 
 /// `for NAME in WORDS`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Loop {
+pub struct Loop {
     /// The variable.
-    pub(crate) name: String,
+    pub name: String,
     /// What it is set to, one after the other.
-    pub(crate) words: Vec<Word>,
+    pub words: Vec<Word>,
 }
 
 impl Command {
@@ -104,7 +111,7 @@ pub struct Redirect {
     /// The file.
     pub target: Word,
     /// The loops it stands in.
-    pub(crate) loops: Vec<Loop>,
+    pub loops: Vec<Loop>,
 }
 
 /// Which way a redirection goes.
