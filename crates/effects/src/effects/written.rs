@@ -343,9 +343,10 @@ mod tests {
         for file in ["a", "b", "src/x.o", "src/y.o"] {
             fs::write(root.join(file), "").unwrap();
         }
-        let line =
-            line.replace("../../else", "UP").replace("/else", above.join("else").to_str().unwrap());
-        let line = line.replace("UP", "../../else");
+        // A sign that is in no path.
+        let line = line.replace("../../else", "\u{1}");
+        let line = line.replace("/else", above.join("else").to_str().unwrap());
+        let line = line.replace('\u{1}', "../../else");
         let start = Start { cwd: &root, home: Some(&home) };
         let written = Effects::of_shell(&Disk, &line, start).unwrap().written;
         let shown = |targets: &[Target]| -> Vec<String> {
