@@ -219,11 +219,22 @@ const SAFE_VARIABLES: &[&str] = &[
     "VERBOSE",
 ];
 
+fn is_safe_variable(name: &str) -> bool {
+    SAFE_VARIABLES.contains(&name) || name.starts_with("LC_")
+}
+
 /// Whether every assignment before the command is harmless.
 pub fn has_safe_assignments(command: &Command) -> bool {
-    command.assignments.iter().all(|assignment| {
-        SAFE_VARIABLES.contains(&assignment.name.as_str()) || assignment.name.starts_with("LC_")
-    })
+    command.assignments.iter().all(|assignment| is_safe_variable(&assignment.name))
+}
+
+/// A variable that the command sets for the programs that follow, if one of them may read it.
+pub(crate) fn unsafe_export(command: &Command) -> Option<&str> {
+    let sets = ["export", "declare", "typeset", "readonly", "local"];
+    name(&command.words).filter(|name| sets.contains(name))?;
+    let set = command.words[1..].iter().filter_map(|word| word.source.split_once('='));
+    let mut names = set.map(|(name, _)| name.trim_end_matches('+'));
+    names.find(|name| !is_safe_variable(name) && !shell::is_private_variable(name))
 }
 
 /// Adds the commands of nested command lines: `bash -c '…'` and `eval …`.

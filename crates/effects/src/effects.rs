@@ -257,6 +257,11 @@ impl Effects {
                 self.doubt(format!("what `{name}` runs is only known at run time"));
             }
         }
+        // What is set for all that follows is no safer than what is set for one command.
+        let exported = script.commands.iter().rev().skip(1).find_map(commands::unsafe_export);
+        if let Some(name) = exported {
+            self.doubt(format!("`{name}` is set for the commands that follow"));
+        }
     }
 
     fn redirect(

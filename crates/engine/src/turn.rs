@@ -11,6 +11,7 @@ use ona_store::{ModelCall, Step, StoreError};
 use ona_types::hook::{HookDetail, StopError};
 use ona_types::{
     Attachment, ContentBlock, Entry, EntryType, SystemNote, ToolUseId, Usage, fresh_uuid,
+    is_plain_name,
 };
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -527,7 +528,12 @@ impl Agent {
         for block in &mut answer.content {
             let Block::ToolUse { id, .. } = block else { continue };
             let secret = gate.governance.redactor.mask_live(id.as_str()) != id.as_str();
-            if secret || ids.contains(id) || gate.store().knows_call(id)? {
+            // An odd one would not fit into the environment of a hook.
+            if secret
+                || !is_plain_name(id.as_str())
+                || ids.contains(id)
+                || gate.store().knows_call(id)?
+            {
                 *id = ToolUseId::generate();
             }
             ids.push(id.clone());

@@ -145,6 +145,11 @@ pub(crate) fn apply_result(fired: &mut Fired, entry: &HookEntry, event: HookEven
                 }
             }
             Stdout::Answer(answer) => take(fired, entry, event, *answer),
+            // It may have been a no, and how long it is may be up to the call.
+            Stdout::Invalid(_) if ran.stdout_cut && event == HookEvent::PreToolUse => {
+                let why = format!("{}: its answer is longer than 4 MiB", named(entry));
+                fired.blocks.push((ordinal, why));
+            }
             Stdout::Invalid(why) => {
                 let why = match ran.stdout_cut {
                     true => "it was cut at 4 MiB, and what is left cannot be read as JSON",

@@ -74,7 +74,8 @@ pub(crate) async fn run_command(
     cancel: &CancellationToken,
 ) -> Ran {
     let CommandRun { command, shell, input, cwd, limit, marker, call, env } = run;
-    // Not spawned: it would run in the wrong directory.
+    // A call may have removed the session's directory: its guards run all the same, as Bash does.
+    let cwd = if cwd.is_dir() { cwd } else { host.project_dir.as_path() };
     if !cwd.is_dir() {
         return Ran::failed(format!("the directory {} does not exist", cwd.display()))
             .hint("create it, or start from another directory");

@@ -139,6 +139,9 @@ pub fn parse(source: &str) -> Script {
     if tree.root_node().has_error() {
         script.opaque = Some("the shell parser does not understand the command".into());
     }
+    if source.contains("CDPATH") {
+        script.opaque.get_or_insert("CDPATH changes where `cd` leads".into());
+    }
     collect(tree.root_node(), source, &mut script);
     match plain::read(source) {
         Ok(reading) => {

@@ -150,7 +150,8 @@ fn collect(call: &GitCall<'_>, name: &str, touched: &mut Touched) {
             ..Tree::here(Access::Reads, "git")
         }));
     }
-    if name == "clean" || name == "stash" && begins(&["-a", "--all"]) {
+    let spared = spares_files(call, name, &literals);
+    if name == "clean" && !spared || name == "stash" && begins(&["-a", "--all"]) {
         touched.trees.push(Tree::here(Access::Writes, "git"));
     }
     let takes_all = matches!(name, "add" | "stage") && begins(&["-A", "--all", "-u", "."])
@@ -170,16 +171,17 @@ fn collect(call: &GitCall<'_>, name: &str, touched: &mut Touched) {
     let chooses =
         matches!(name, "add" | "checkout" | "commit" | "reset" | "restore" | "stage" | "stash")
             && (call.has_letter("pi", "mFCctSsUbB") || call.has(&["--patch", "--interactive"]));
-    let shows = SHOWS.contains(&name) && !names_all(name, &literals) && !only_counts(call, name);
+    let lists = name == "stash" && literals.first() == Some(&"list") && !shows_content(call);
+    let shows =
+        SHOWS.contains(&name) && !names_all(name, &literals) && !only_counts(call, name) && !lists;
     if verbose || history || chooses || shows {
         let below = named(&literals);
         touched.in_git.tracked.push(Tracked { access: Access::Reads, dir: None, below });
     }
-    // A new branch changes no file.
-    let begun = matches!(name, "checkout" | "switch")
-        && any(&["-b", "-c", "-B", "-C", "--create"])
-        && literals.len() < 3;
-    if GIT_CHANGERS.contains(&name) && name != "clean" && !begun {
+    if spared {
+        return give(&literals, touched);
+    }
+    if GIT_CHANGERS.contains(&name) && name != "clean" {
         let mut below = named(&literals);
         if name == "restore" {
             let plain = literals.iter().filter(|word| !word.starts_with('-'));
@@ -520,8 +522,39 @@ fn outputs(call: &GitCall<'_>, name: &str, touched: &mut Touched) {
     }
 }
 
+/// Whether a command that may change files is told to change none: it looks, or changes the repository alone.
+fn spares_files(call: &GitCall<'_>, name: &str, literals: &[&str]) -> bool {
+    let fixed = literals.len() == call.arguments.len();
+    let begins = |starts: &[&str]| {
+        literals.iter().any(|word| starts.iter().any(|start| word.starts_with(start)))
+    };
+    fixed
+        && match name {
+            // A new branch, from where it is.
+            "checkout" | "switch" => {
+                let new = ["-b", "-c", "-B", "-C", "--create"];
+                literals.len() < 3 && literals.first().is_some_and(|word| new.contains(word))
+            }
+            "stash" => matches!(literals.first(), Some(&("list" | "show"))),
+            // `--hard`, `--merge` and `--keep`, cut short or not.
+            "reset" => !begins(&["--h", "--me", "--k"]),
+            "restore" => {
+                (call.has_letter("S", "s") || call.has(&["--staged"]))
+                    && !call.has_letter("W", "s")
+                    && !call.has(&["--worktree"])
+            }
+            "rm" => call.has(&["--cached"]),
+            "clean" => call.has_letter("n", "e") || call.has(&["--dry-run"]),
+            _ => false,
+        }
+}
+
 /// The paths behind `--`, if all of them are plain.
 fn named(literals: &[&str]) -> Vec<String> {
+    // It shows all of a commit that touches one of them.
+    if literals.iter().any(|word| word.starts_with("--full-d")) {
+        return Vec::new();
+    }
     let at = literals.iter().position(|word| *word == "--");
     let behind = at.map_or(&[][..], |at| &literals[at + 1..]);
     // What is left out names nothing.

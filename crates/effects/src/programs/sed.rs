@@ -6,8 +6,8 @@ use super::ScriptEffects;
 pub(super) fn effects(script: &str) -> Option<ScriptEffects> {
     // Whether a delimiter in brackets ends a pattern, and what ends a label, is not the same for every `sed`. One that
     // cannot read a script runs nothing of it.
-    let readings = [false, true].into_iter().flat_map(|brackets| {
-        LABEL_ENDS.iter().map(move |label_ends| read(script, brackets, label_ends))
+    let readings = BRACKETS.iter().flat_map(|brackets| {
+        LABEL_ENDS.iter().map(move |label_ends| read(script, *brackets, label_ends))
     });
     readings.flatten().reduce(|mut all, other| {
         all.runs |= other.runs;
@@ -20,7 +20,30 @@ pub(super) fn effects(script: &str) -> Option<ScriptEffects> {
 /// What ends a label, with the end of the line.
 const LABEL_ENDS: &[&str] = &[" \t\r\x0b\x0c;}", " \t\r\x0b\x0c;", ";", ""];
 
-fn read(script: &str, brackets: bool, label_ends: &'static str) -> Option<ScriptEffects> {
+/// How a delimiter in brackets is read.
+#[derive(Clone, Copy)]
+struct Brackets {
+    /// It is an ordinary character.
+    count: bool,
+    /// A backslash in them quotes the next character.
+    escapes: bool,
+    /// `[:alpha:]` and the like in them end with their own sign.
+    classes: bool,
+}
+
+const fn brackets(count: bool, escapes: bool, classes: bool) -> Brackets {
+    Brackets { count, escapes, classes }
+}
+
+const BRACKETS: &[Brackets] = &[
+    brackets(false, true, false),
+    brackets(true, true, false),
+    brackets(true, false, false),
+    brackets(true, true, true),
+    brackets(true, false, true),
+];
+
+fn read(script: &str, brackets: Brackets, label_ends: &'static str) -> Option<ScriptEffects> {
     let found = ScriptEffects::default();
     let mut reader = Reader { rest: script, brackets, label_ends, found };
     while reader.command()? {}
@@ -29,8 +52,7 @@ fn read(script: &str, brackets: bool, label_ends: &'static str) -> Option<Script
 
 struct Reader<'s> {
     rest: &'s str,
-    /// A delimiter in brackets is an ordinary character.
-    brackets: bool,
+    brackets: Brackets,
     label_ends: &'static str,
     found: ScriptEffects,
 }
@@ -129,10 +151,11 @@ impl<'s> Reader<'s> {
         let mut in_brackets = false;
         while let Some(next) = self.next() {
             match next {
-                '\\' => drop(self.next()?),
+                '\\' if !in_brackets || self.brackets.escapes => drop(self.next()?),
                 // It has to be escaped.
                 '\n' => return None,
-                '[' if self.brackets && is_pattern && !in_brackets => {
+                '[' if in_brackets && self.brackets.classes => self.class(),
+                '[' if self.brackets.count && is_pattern && !in_brackets => {
                     in_brackets = true;
                     self.skip_once('^');
                     self.skip_once(']');
@@ -143,6 +166,14 @@ impl<'s> Reader<'s> {
             }
         }
         None
+    }
+
+    /// The rest of `[:alpha:]`, `[=a=]` or `[.x.]`, if it is one.
+    fn class(&mut self) {
+        let Some(sign) = self.rest.chars().next().filter(|c| ":=.".contains(*c)) else { return };
+        if let Some(end) = self.rest[1..].find(&format!("{sign}]")) {
+            self.rest = &self.rest[1 + end + 2..];
+        }
     }
 
     fn skip_once(&mut self, wanted: char) {
@@ -201,6 +232,9 @@ mod tests {
             "$e id",
             "/x/e id",
             "s/a/b/e",
+            "s/[[:alpha:]/]*/touch p/e",
+            "s/[/a\\]*/touch p/e",
+            "s/[[=a=]/]/id/e",
             "s:.*:id:e",
             "s,a,b,ge",
             "s|a|b|pe",

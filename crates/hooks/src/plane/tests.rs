@@ -273,7 +273,7 @@ async fn bad_hooks_do_no_harm() {
 }
 
 #[tokio::test]
-async fn a_missing_directory_is_no_place_to_run_in() {
+async fn a_hook_runs_in_the_project_if_its_directory_is_gone() {
     let bench = Bench::new();
     let mut base = bench.base();
     base.cwd = "/no/such/dir".into();
@@ -281,9 +281,7 @@ async fn a_missing_directory_is_no_place_to_run_in() {
     let anchors = Anchors { source: "/".into(), cwd: "/".into(), home: "/".into() };
     let plane = HookPlane::new(entries, bench.host, anchors);
     let fired = plane.fire(&base, pre("ls"), None, None, &CancellationToken::new()).await;
-    assert_eq!(fired.rows[0].exit_code, None);
-    assert!(fired.rows[0].stderr_text.as_ref().unwrap().contains("does not exist"));
-    assert!(!fired.denies());
+    assert_eq!(fired.rows[0].exit_code, Some(0), "{fired:?}");
 }
 
 #[tokio::test]

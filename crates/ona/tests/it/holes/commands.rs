@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::gate::governed;
 use crate::intent_gate;
+use crate::trust::git;
 
 /// What ona says it would do with a command line.
 fn verdict(project: &Project, command: &str) -> String {
@@ -323,6 +324,61 @@ fn protected_files_are_asked_about_when_a_name_is_made_up_or_an_archive_is_swapp
         "git add .mcp",
     ] {
         assert_eq!(verdict(&project, command), "allow", "{command}");
+    }
+}
+
+#[test]
+fn what_is_set_for_later_commands_and_options_that_widen_are_seen() {
+    let project = governed(&json!({"permissions": {
+        "deny": ["Read(.env)"], "allow": ["Bash(export *)", "Bash(sed *)", "Bash(cd *)", "Bash(npm *)"]}}));
+    project.file(".env", "S=1\n");
+    project.file("a.txt", "x\n");
+    for args in [&["init", "-q"][..], &["add", "-A"], &["commit", "-qm", "x"]] {
+        git(&project, args);
+    }
+    for command in [
+        "git log --full-diff -p -- a.txt",
+        "CDPATH=~; cd .ssh && head -1 x",
+        "export PATH=pb; ls",
+        "export GIT_EXTERNAL_DIFF='touch p'; git diff",
+        "declare -x GIT_DIR=evil; git status",
+        "sed -n 's/[[:alpha:]/]*/touch p/e' a.txt",
+        "sed 's/[/a\\]*/touch p/e' a.txt",
+    ] {
+        assert_eq!(verdict(&project, command), "ask", "{command}");
+    }
+    for command in [
+        "git log -p -- a.txt",
+        "export NODE_ENV=test && npm test",
+        "export x=1; npm test",
+        "sed -n 's/[[:alpha:]]*/x/p' a.txt",
+        "git stash list",
+    ] {
+        assert_eq!(verdict(&project, command), "allow", "{command}");
+    }
+    let project = governed(&json!({"permissions": {"deny": ["Edit"], "allow": ["Bash"]}}));
+    for command in [
+        "git stash list",
+        "git checkout -b x",
+        "git reset HEAD a.txt",
+        "git restore --staged a.txt",
+        "git rm --cached a.txt",
+        "git clean -n",
+    ] {
+        assert_eq!(verdict(&project, command), "allow", "{command}");
+    }
+    for command in [
+        "git stash",
+        "git stash pop",
+        "git checkout x",
+        "git reset --hard",
+        "git reset --h",
+        "git restore a.txt",
+        "git restore -SW a.txt",
+        "git rm a.txt",
+        "git clean -f",
+    ] {
+        assert_eq!(verdict(&project, command), "deny", "{command}");
     }
 }
 

@@ -370,6 +370,48 @@ fn an_input_that_is_moved_to_a_denied_server_is_denied() {
     );
 }
 
+#[test]
+fn a_guard_runs_whatever_the_model_and_the_server_do() {
+    let refuses = pre("", "grep -q FORBIDDEN && { echo guarded >&2; exit 2; }; exit 0");
+    let tells = "cat | python3 -c 'import json,sys; d=json.load(sys.stdin); print(json.dumps(\
+         {\"hookSpecificOutput\": {\"hookEventName\": \"PreToolUse\", \"permissionDecision\": \"deny\", \
+         \"permissionDecisionReason\": json.dumps(d)}}))'";
+    let write = |content: String| json!({"file_path": "k.txt", "content": content});
+    let bash = |command: &str| json!({"command": command});
+    let forbidden = || write("FORBIDDEN".to_owned());
+    for (hook, calls) in [
+        // The directory of the session is gone.
+        (
+            &refuses,
+            vec![
+                ("a", "Bash", bash("mkdir d && cd d")),
+                ("b", "Bash", bash("rmdir ../d")),
+                ("c", "Bash", bash("echo FORBIDDEN > ../k.txt")),
+            ],
+        ),
+        // Ids that fit into no environment.
+        (&refuses, vec![(&*"x".repeat(200_000), "Write", forbidden())]),
+        (&refuses, vec![("a\0b", "Write", forbidden())]),
+        // An answer that is cut.
+        (&pre("", tells), vec![("a", "Write", write("y".repeat(4_300_000)))]),
+    ] {
+        let project = project();
+        user_settings(
+            &project,
+            &json!({"permissions": {"allow": ["Bash", "Edit"]}, "hooks": {"PreToolUse": [hook]}}),
+        );
+        let replies =
+            calls.iter().map(|(id, tool, input)| Reply::new().call(id, tool, input.clone()));
+        let replies: Vec<Reply> = replies.chain([Reply::say("Done.")]).collect();
+        let server = Server::start(replies).unwrap();
+        let ran = go(&project, &server, "go", &[]);
+        assert!(!project.path("k.txt").exists(), "{}: {}", calls.last().unwrap().1, ran.stderr);
+        let denied = project
+            .sql("SELECT count(*) FROM gate_answers WHERE stage = 'hooks' AND verdict = 'deny'");
+        assert_eq!(denied, ["1"], "{}", ran.stderr);
+    }
+}
+
 /// A hook that gives this answer if the command is, or begins with, a text.
 fn answering(matches: &str, answer: &Value) -> String {
     format!("case $(cat) in *'\"command\":\"{matches}'*) echo '{answer}';; esac")
