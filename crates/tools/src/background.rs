@@ -131,7 +131,7 @@ pub fn task_marker(id: &TaskId) -> Marker {
 
 /// Runs a task to its end, in the supervisor. It is ended at once if it is no longer `wanted` after its start.
 pub fn run_task(spec: &TaskSpec, wanted: &dyn Fn() -> bool) -> io::Result<SupervisedEnd> {
-    let mut env: Vec<(OsString, OsString)> = Vec::new();
+    let mut env: Vec<(OsString, OsString)> = vec![("CDPATH".into(), OsString::new())];
     if let Some(file) = spec.env_file.as_ref().filter(|file| file.is_file()) {
         env.push(("BASH_ENV".into(), file.into()));
     }

@@ -192,7 +192,9 @@ impl Shell {
         };
         let env_file = settings.bash_env_file.as_deref().map(source).unwrap_or_default();
         let git = safe_git(command, cx.place);
-        fs::write(&prelude, format!("{own}{env_file}{git}trap -- {} EXIT\n", quote(&exit)))?;
+        // The judgement knows nothing of a CDPATH: `cd` leads where it says.
+        let setup = format!("{own}{env_file}unset CDPATH\n{git}trap -- {} EXIT\n", quote(&exit));
+        fs::write(&prelude, setup)?;
         let args = if command.len() > MAX_ARGUMENT {
             let script = scratch.path().join("command");
             fs::write(&script, command)?;

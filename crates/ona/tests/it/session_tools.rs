@@ -263,7 +263,8 @@ fn the_end_of_a_command_in_the_background_is_told_once() {
     ])
     .unwrap();
     let allowed = ["--allowedTools", "Bash(echo *)", "Bash(exit *)"];
-    run(anthropic(&project, &server, &["-p", "go"]).args(allowed));
+    // It may take longer than the turn.
+    run(anthropic(&project, &server, &["-p", "go", "--keep-background"]).args(allowed));
     let id = project.sql("SELECT task_id FROM background_tasks").remove(0);
     let told = project.ok("TaskOutput", json!({"task_id": id, "timeout": 60000}));
     assert!(told.contains("exited with code 3") && told.contains("printed"), "{told}");

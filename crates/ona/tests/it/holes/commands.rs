@@ -11,6 +11,16 @@ use crate::gate::governed;
 use crate::intent_gate;
 use crate::trust::git;
 
+#[test]
+fn a_cdpath_of_the_operators_leads_nowhere() {
+    let project = governed(&json!({"permissions": {"allow": ["Bash"]}}));
+    fs::create_dir_all(project.home().join("sub")).unwrap();
+    fs::create_dir_all(project.path("sub")).unwrap();
+    let mut command = project.eval_command("Bash", &json!({"command": "cd sub && touch made"}));
+    let ran = run(command.env("CDPATH", project.home()));
+    assert!(project.path("sub/made").exists(), "{}", ran.stdout);
+}
+
 /// What ona says it would do with a command line.
 fn verdict(project: &Project, command: &str) -> String {
     let explained = run(&mut project.ona(["explain", "--json", "--bash", command]));
