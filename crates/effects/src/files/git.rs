@@ -129,7 +129,6 @@ pub(super) fn git(words: &[Word], touched: &mut Touched) {
 
 fn collect(call: &GitCall<'_>, name: &str, touched: &mut Touched) {
     let literals = call.literals();
-    let any = |of: &[&str]| literals.iter().any(|word| of.contains(word));
     let begins =
         |of: &[&str]| literals.iter().any(|word| of.iter().any(|one| word.starts_with(one)));
     patches(call, name, touched);

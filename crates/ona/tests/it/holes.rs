@@ -7,6 +7,8 @@ mod commands;
 mod gate;
 /// git in a hostile clone.
 mod git;
+/// Hooks that guard: what replaces an input, and what could silence them.
+mod hooks;
 /// What only looks like a file where git, a walk or the trace would read one, and signals meanwhile.
 mod odd_files;
 /// The record, the trace, and what scripts rely on.

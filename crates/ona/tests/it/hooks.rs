@@ -39,18 +39,18 @@ fn a_guard_with_a_broken_condition_or_matcher_still_guards() {
 #[test]
 fn what_is_cut_of_a_hooks_output_is_told_with_its_name() {
     let much = "head -c 5000000 /dev/zero | tr '\\0' x";
-    let project = governed(&json!({"hooks": {"PreToolUse": [
-        pre("", &format!("printf '{{\"reason\":\"'; {much}; printf '\"}}'")),
-        pre("", much),
-        pre("", &format!("{much} >&2")),
-    ]}}));
+    let json = pre("", &format!("printf '{{\"reason\":\"'; {much}; printf '\"}}'"));
+    // Before a call it would be a refusal.
+    let project = governed(&json!({"hooks": {
+        "PreToolUse": [pre("", much), pre("", &format!("{much} >&2"))], "PostToolUse": [json],
+    }}));
     let (said, why) = told(&project);
     for part in [
-        "warning: hook 0 (printf ",
+        "warning: hook 2 (printf ",
         "its output is invalid: it was cut at 4 MiB, and what is left cannot be read as JSON",
-        "warning: hook 1 (head ",
+        "warning: hook 0 (head ",
         "its standard output was cut at 4 MiB: the rest is lost",
-        "warning: hook 2 (head ",
+        "warning: hook 1 (head ",
         "its standard error was cut at 4 MiB: the rest is lost",
     ] {
         assert!(said.contains(part), "{part}: {said}");
