@@ -220,7 +220,7 @@ impl<'w> GitCall<'w> {
         }
     }
 
-    /// The words that are no options and no values of these.
+    /// The words that are neither options nor their values.
     fn operands(&self, valued: &str, long: &[&str]) -> Vec<String> {
         let mut found = Vec::new();
         let mut words = self.arguments.iter();

@@ -288,7 +288,7 @@ impl Judgement<'_> {
         };
         let Some(instead) = self.tool.answered_instead(answer, &outputs) else {
             gate.front.warn(format!(
-                "a PostToolUse hook gives `updatedMCPToolOutput` for {}, which is no tool of an MCP server: its result stays",
+                "a PostToolUse hook gives `updatedMCPToolOutput` for {}, which is not an MCP tool; the result is unchanged",
                 self.tool.name()
             ));
             return;

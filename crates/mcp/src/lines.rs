@@ -1,4 +1,4 @@
-//! Messages as lines of text: one client on a pipe. What is no message is answered with the error that JSON-RPC has for it.
+//! Messages as lines of text: one client on a pipe. An invalid message is answered with its JSON-RPC error.
 
 use std::io;
 
@@ -69,7 +69,7 @@ impl Transport<RoleServer> for Lines {
     }
 }
 
-/// Passes on every message. What is none is answered.
+/// Passes on every message, and answers invalid ones.
 async fn read(
     mut input: impl AsyncBufRead + Unpin,
     hear: mpsc::Sender<ClientJsonRpcMessage>,
@@ -166,7 +166,7 @@ mod tests {
         });
         let ping = serde_json::to_value(lines.receive().await.unwrap()).unwrap();
         assert_eq!((&ping["id"], &ping["method"]), (&json!(1), &json!("ping")));
-        assert!(lines.receive().await.is_none(), "half a message is none");
+        assert!(lines.receive().await.is_none(), "half a message is not a message");
         sending.await.unwrap();
         lines.close().await.unwrap();
         drop(lines);

@@ -1,4 +1,4 @@
-//! Messages that are no JSON-RPC: what is wrong with them, as an answer.
+//! Invalid JSON-RPC messages, and the error that answers each.
 
 use rmcp::model::ErrorCode;
 use serde_json::{Value, json};

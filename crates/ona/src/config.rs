@@ -194,7 +194,7 @@ fn unknown_agent(cli: &Options, roots: &Roots, name: &str) -> Result<Option<Stri
     });
     let names: Vec<&str> = found.agents.iter().map(|agent| agent.name.as_str()).collect();
     let unknown = found.agent(name).is_err();
-    Ok(unknown.then(|| format!("there is no agent `{name}` here; there are {}", names.join(", "))))
+    Ok(unknown.then(|| format!("unknown agent `{name}`; available agents: {}", names.join(", "))))
 }
 
 fn set(cli: &Options, roots: &Roots, setting: &Setting<'_>) -> Result<String, CliError> {
@@ -217,7 +217,9 @@ fn set(cli: &Options, roots: &Roots, setting: &Setting<'_>) -> Result<String, Cl
     if let (["agent"], Some(name)) = (&parts[..], value.as_str())
         && let Some(unknown) = unknown_agent(cli, roots, name)?
     {
-        complain(&format!("warning: {unknown}: where there is none, ona -p does not start\n"));
+        complain(&format!(
+            "warning: {unknown}: ona -p does not start in a project without this agent\n"
+        ));
     }
     if let Some(clash) = clash {
         complain(&format!("warning: with these settings, ona -p does not start: {clash}\n"));

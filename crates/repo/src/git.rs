@@ -77,7 +77,7 @@ pub enum GitError {
     },
     /// git cannot read its configuration.
     #[error(
-        "git does not answer: it waits for a file of its configuration; check that the files it includes, and your own, are no pipes"
+        "git does not answer: it waits for a file of its configuration; check that the files it includes, and your own, are regular files"
     )]
     Stuck,
     /// Anything else that git says.

@@ -73,12 +73,12 @@ impl Checkout {
         let Some(dirs) = self.git() else {
             return Some(format!("the repository of {here} cannot be found"));
         };
-        // Where it is no repository, git goes on to the next one above.
+        // If it is not a repository, git continues with the directory above.
         let is_repository = dirs.own.join("HEAD").symlink_metadata().is_ok()
             && dirs.common.join("objects").is_dir()
             && dirs.common.join("refs").is_dir();
         if !is_repository {
-            return Some(format!("{here} has a `.git` that is no repository"));
+            return Some(format!("{here} has a `.git` that is not a repository"));
         }
         let config = match self.config() {
             Ok(config) => config,
@@ -286,7 +286,7 @@ mod tests {
                 assert_eq!(free(&app), place == "packages/app/src", "{place} {files:?}");
                 paths.iter().for_each(|path| fs::remove_file(path).unwrap());
             }
-            // A `.git` that is no repository: git goes on above it.
+            // If `.git` is not a repository, git continues with the directory above.
             for content in ["", "gitdir: ../nowhere", "nonsense"] {
                 let file = top.join(place).join(".git");
                 fs::write(&file, content).unwrap();

@@ -1,7 +1,7 @@
 //! Walks over a tree, without what its lists of ignored files exclude.
 //!
 //! The `ignore` crate walks and knows the patterns, but it opens no file here: it would wait for a pipe, and read a file
-//! without end. The lists are read by `ona-files`; one that is no regular file, or too large, excludes nothing. This is
+//! without end. The lists are read by `ona-files`; one that is not a regular file, or too large, excludes nothing. This is
 //! the one place that makes walkers, and a test of the workspace checks that.
 
 use std::collections::HashMap;

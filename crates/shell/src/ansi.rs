@@ -1,6 +1,6 @@
 //! `$'…'`: text with escapes that bash decodes.
 
-/// What the inside of `$'…'` becomes; nothing if that is no text, or not certain.
+/// The text that `$'…'` stands for; `None` if it is not valid text or not certain.
 pub(super) fn decoded(inner: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(inner.len());
     let mut rest = inner;

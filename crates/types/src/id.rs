@@ -33,7 +33,7 @@ macro_rules! ids {
                 &self.0
             }
 
-            /// The id as a name in a directory. Ids come from elsewhere too: one that is no plain name, such as `..` or
+            /// The id as a name in a directory. Ids come from elsewhere too: one that is not a plain name, such as `..` or
             /// a path, is replaced by its hash.
             pub fn file_name(&self) -> String {
                 match is_plain_name(&self.0) {
@@ -60,7 +60,7 @@ pub fn is_plain_name(text: &str) -> bool {
     (1..=MAX_NAME).contains(&text.len()) && !text.starts_with('.') && !text.contains(is_odd)
 }
 
-/// A plain name for a text that is none; equal texts have the same.
+/// A plain name for a text that is not one; equal texts give equal names.
 pub fn hashed(prefix: &str, text: &str) -> String {
     format!("{prefix}-{}", &ContentHash::of(text.as_bytes()).as_str()[..32])
 }

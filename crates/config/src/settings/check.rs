@@ -283,7 +283,7 @@ fn matcher(entry: &mut Value, key: &str) -> Verdict {
     usable(entry, key).map_err(not_run)
 }
 
-/// A hook that cannot be read is a guard; one for an event that ona does not know is none here.
+/// A hook that cannot be read counts as a guard; a hook for an unknown event does not.
 fn not_run(unusable: Unusable) -> Unusable {
     let is_guard = !matches!(unusable, Unusable::Event(_));
     Unusable::NotRun(Box::new(unusable)).in_guard(is_guard)

@@ -317,7 +317,7 @@ mod tests {
                 "--- x\n+++ .mcp.json 2020-01-01 00:00:00\n",
                 &["x", ".mcp.json", ".mcp.json 2020-01-01", ".mcp.json 2020-01-01 00:00:00"],
             ),
-            // What a change takes away is no name.
+            // A removed line that looks like a header is not a file name.
             ("--- a/x\n+++ b/x\n@@ -1,2 +1 @@\n y\n--- a/.bashrc\n--- a/z\n", &["x", "x", "z"]),
         ] {
             assert_eq!(names(text).unwrap(), expected, "{text}");

@@ -338,7 +338,7 @@ fn names_all(name: &str, literals: &[&str]) -> bool {
         && !literals.iter().any(|word| word.starts_with("--batch"))
 }
 
-/// For what git is told that is no file as a rule, every word could be one.
+/// Subcommands whose arguments are rarely files: any argument could still be a file.
 fn give(literals: &[&str], touched: &mut Touched) {
     let given = literals.iter().flat_map(|word| pieces(word));
     touched.given.extend(given.map(|piece| ("git".to_owned(), piece.to_owned())));
@@ -369,7 +369,7 @@ fn patches(call: &GitCall<'_>, name: &str, touched: &mut Touched) {
         match word.literal.as_deref() {
             Some("-") => touched.in_git.patches.push(patch(None)),
             Some(text) if text.starts_with('-') => {}
-            // A word that is not fixed is no file that could be looked at.
+            // The file cannot be read if its name depends on a variable.
             literal => touched.in_git.patches.push(patch(literal.map(str::to_owned))),
         }
     }

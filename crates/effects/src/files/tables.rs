@@ -57,7 +57,7 @@ pub(super) const GIT_READERS: &[&str] = &[
     "whatchanged",
 ];
 
-/// What of it only changes the repository, or files that it tracks: what it is told besides is no file that it writes.
+/// Subcommands that change only the repository or tracked files; their other arguments are not files they write.
 #[rustfmt::skip]
 pub(super) const GIT_INNER: &[&str] = &[
     "add", "bisect", "branch", "bundle", "check-attr", "check-ignore", "check-mailmap", "check-ref-format", "cherry",

@@ -108,7 +108,7 @@ fn inner(words: &[Word]) -> Option<(&[Word], Vec<Word>)> {
         return runs.then_some((rest, Vec::new()));
     }
     let program = programs::known(name)?;
-    // Its own options end where the first word is none.
+    // Its own options end at the first operand.
     let is_operand = |at: &usize| !program.read(&rest[..=*at]).operands.is_empty();
     let first = (0..rest.len().min(MAX_OPTIONS)).find(is_operand)?;
     let sets = |word: &&Word| name != "xargs" && word.source.contains('=');
@@ -324,7 +324,7 @@ impl Written {
             arguments.letters.contains(letters) || long.iter().any(|long| arguments.has_long(long))
         };
         match name {
-            // The first is no file, unless an option has said what is done.
+            // The first operand is the mode or the owner, unless an option gives it.
             "chmod" | "chown" | "chgrp" => {
                 let given = arguments.has(Kind::Read)
                     || name == "chmod"

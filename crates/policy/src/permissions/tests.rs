@@ -510,7 +510,7 @@ fn a_guard_with_other_capitals_or_blanks_holds() {
     }
     let (rule, _) = read("write(x.txt)", Deny).unwrap();
     assert!(rule.names("Write", RuleSubject::Writes));
-    assert!(read("bash(rm *)", Allow).is_err(), "as an allow rule it is none");
+    assert!(read("bash(rm *)", Allow).is_err(), "it is not a valid allow rule");
 }
 
 proptest! {

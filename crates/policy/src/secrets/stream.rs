@@ -35,7 +35,7 @@ impl MaskedBytes {
 }
 
 impl Redactor {
-    /// Overwrites secrets in bytes that are no text with `*`, so that every byte keeps its place; says how many.
+    /// Overwrites secrets in binary data with `*`, so that offsets stay the same. Returns how many bytes.
     pub fn blank_bytes(&self, bytes: &mut [u8]) -> usize {
         // What is no ASCII is part of no shape, and is as long in this text.
         let plain = |byte: &u8| if byte.is_ascii() { char::from(*byte) } else { '\0' };

@@ -64,7 +64,7 @@ async fn a_conversation_that_is_too_long_is_told_apart() {
 async fn what_a_server_says_is_passed_on_in_measure() {
     let long = format!("no: {}", "x".repeat(20_000));
     let (failure, _) = Pair::new(BOTH[0], [Reply::error(400, "e", &long)]).failure().await;
-    // Of a word without end, as much is left out as a secret at the cut could have of it.
+    // The cut drops the last 512 characters of an unbroken word, because they could be part of a secret.
     assert_eq!(failure.message.chars().count(), 2000 - 512);
 }
 

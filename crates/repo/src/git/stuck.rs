@@ -50,7 +50,7 @@ pub(super) async fn stuck(root: &Path) -> GitError {
     }
 }
 
-/// A file that the configuration names and that is none: keys with their values behind a line end, NUL between them.
+/// A file that the configuration names and that is not a regular file: keys with their values behind a line end, NUL between them.
 fn named_pipe(root: &Path, said: &[u8]) -> Option<PathBuf> {
     let values = said.split(|byte| *byte == 0).filter_map(|entry| {
         let end = entry.iter().position(|byte| *byte == b'\n')?;

@@ -26,7 +26,7 @@ fn walked(root: &Path, filters: Filters) -> BTreeSet<String> {
     names(root, &walker(root, filters, |entry| entry.file_name() != ".git"))
 }
 
-/// Makes what is no file.
+/// Creates a named pipe.
 #[allow(clippy::disallowed_methods, reason = "a real pipe")]
 fn pipe(path: &Path) {
     assert!(Command::new("mkfifo").arg(path).status().unwrap().success());

@@ -40,7 +40,7 @@ fn a_trace_without_end_is_an_error_at_once() {
     }
     // Nobody knows where the chain ends, so nothing is appended either.
     assert!(matches!(ledger.append(entry("INT-1", "a")), Err(AppendError::Io(_))));
-    // Within the limit it is read to its end, and what is no line counts as one bad line.
+    // Within the limit it is read to its end, and what is not a line counts as one bad line.
     file.set_len(256 << 20).unwrap();
     assert_eq!(ledger.entries().unwrap().bad, 1);
     assert!(ledger.verify().unwrap().torn_tail);

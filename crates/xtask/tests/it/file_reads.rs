@@ -13,7 +13,7 @@ const ALLOWED: [&str; 5] = [
     "crates/cli/src/record.rs",
 ];
 
-/// Crates that are no part of the program, or the one that may.
+/// Crates outside the program, and the one crate that may.
 const EXEMPT: [&str; 4] =
     ["crates/files/", "crates/xtask/", "crates/testkit/", "crates/provider/src/scripted"];
 

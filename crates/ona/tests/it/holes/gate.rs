@@ -1,5 +1,5 @@
 //! Ways around the gate that were tried: swapped paths, agents of skills, resources of servers, replaced inputs and
-//! outputs, unknown tools of hosts, and messages that are none. None of them leads past it.
+//! outputs, unknown tools of hosts, and invalid messages. None of them leads past it.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -585,7 +585,7 @@ fn what_a_host_ran_without_asking_is_traced_as_that() {
     assert_eq!(events, ["1"]);
 }
 
-/// What is no message, or asks for nothing that exists, and the code that it is answered with.
+/// Invalid messages and unknown methods, with the code that answers each.
 const ODD_MESSAGES: [(&str, i64); 12] = [
     ("{\"jsonrpc\":\"2.0\",\"id\":2,", -32700),
     ("not json", -32700),

@@ -38,7 +38,7 @@ fn everything_in(dir: &Path) -> String {
     all
 }
 
-/// A command that is ended after a minute, which is no answer.
+/// A command that is killed after a minute; that does not count as an answer.
 pub(super) fn bounded(project: &Project, args: &[&str]) -> Command {
     let mut command = project.command("timeout");
     command.args(["-k", "5", "60", env!("CARGO_BIN_EXE_ona")]).args(args);
@@ -379,7 +379,7 @@ fn an_export_shows_no_control_characters_and_no_forged_speaker() {
     }
 }
 
-/// Makes what is no file.
+/// Creates a named pipe.
 pub(super) fn pipe(path: &Path) {
     let made = Command::new("mkfifo").arg(path).status().unwrap();
     assert!(made.success());
@@ -643,7 +643,7 @@ fn rules_judge_a_hosts_call_whatever_the_record_is() {
             "pipe" => pipe(&record),
             "zero" => symlink("/dev/zero", &record).unwrap(),
             "directory" => fs::create_dir(&record).unwrap(),
-            "garbage" => fs::write(&record, "this is no database at all, it is a text").unwrap(),
+            "garbage" => fs::write(&record, "this is text, not a database").unwrap(),
             "sparse" => fs::File::create(&record).unwrap().set_len(1 << 40).unwrap(),
             _ => fs::write(&record, b"SQLite format 3\0 cut off").unwrap(),
         }

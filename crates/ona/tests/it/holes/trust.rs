@@ -59,7 +59,7 @@ const PLACES: [&str; 8] = [
 /// Puts something at a path.
 type Make = fn(&Path);
 
-/// Ways in which something that should be settings is none.
+/// Settings files that cannot be read.
 const UNREADABLE: [(&str, Make); 9] = [
     ("EOF while parsing", |file| put(file, r#"{"permissions": {"deny": ["Bash""#)),
     ("EOF while parsing", |file| put(file, "")),
@@ -568,10 +568,10 @@ fn a_setting_is_removed_and_an_unknown_agent_is_named() {
     let file = project.path(".claude/settings.local.json");
     let ran = run(&mut project.ona(["config", "set", "agent", "reviever"]));
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    assert!(ran.stderr.contains("there is no agent `reviever` here"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("unknown agent `reviever`"), "{}", ran.stderr);
     assert!(ran.stderr.contains("general-purpose"), "{}", ran.stderr);
     let ran = run(&mut project.ona(["config", "set", "agent", "general-purpose"]));
-    assert!(!ran.stderr.contains("there is no agent"), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("unknown agent"), "{}", ran.stderr);
     fs::write(&file, "{\n  // kept\n  \"model\": \"opus\",\n  \"agent\": \"x\"\n}\n").unwrap();
     let ran = run(&mut project.ona(["config", "unset", "agent"]));
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
