@@ -219,13 +219,27 @@ const SAFE_VARIABLES: &[&str] = &[
     "VERBOSE",
 ];
 
+/// Variables that name programs, with values that are harmless.
+const SAFE_VALUES: &[(&[&str], &[&str])] = &[
+    (&["GIT_PAGER", "MANPAGER", "PAGER"], &["", "cat"]),
+    (&["EDITOR", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "VISUAL"], &[":", "true"]),
+    (&["GIT_OPTIONAL_LOCKS", "GIT_TERMINAL_PROMPT"], &["0", "1"]),
+];
+
 fn is_safe_variable(name: &str) -> bool {
     SAFE_VARIABLES.contains(&name) || name.starts_with("LC_")
 }
 
+fn is_safe(name: &str, value: &str) -> bool {
+    let safe = |(names, values): &(&[&str], &[&str])| {
+        names.contains(&name) && values.contains(&value.trim_matches(['"', '\'']))
+    };
+    is_safe_variable(name) || SAFE_VALUES.iter().any(safe)
+}
+
 /// Whether every assignment before the command is harmless.
 pub fn has_safe_assignments(command: &Command) -> bool {
-    command.assignments.iter().all(|assignment| is_safe_variable(&assignment.name))
+    command.assignments.iter().all(|assignment| is_safe(&assignment.name, &assignment.value))
 }
 
 /// A variable that the command sets for the programs that follow, if one of them may read it.
@@ -233,8 +247,10 @@ pub(crate) fn unsafe_export(command: &Command) -> Option<&str> {
     let sets = ["export", "declare", "typeset", "readonly", "local"];
     name(&command.words).filter(|name| sets.contains(name))?;
     let set = command.words[1..].iter().filter_map(|word| word.source.split_once('='));
-    let mut names = set.map(|(name, _)| name.trim_end_matches('+'));
-    names.find(|name| !is_safe_variable(name) && !shell::is_private_variable(name))
+    let mut set = set.map(|(name, value)| (name.trim_end_matches('+'), value));
+    let found =
+        set.find(|(name, value)| !is_safe(name, value) && !shell::is_private_variable(name));
+    found.map(|(name, _)| name)
 }
 
 /// Adds the commands of nested command lines: `bash -c '…'` and `eval …`.

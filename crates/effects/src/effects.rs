@@ -34,6 +34,8 @@ pub struct Effects {
     pub writes: Vec<Target>,
     /// Shell commands it starts, in the order they stand.
     pub commands: Vec<shell::Command>,
+    /// Where each of them may run, and with which words.
+    pub runs: Vec<Run>,
     /// Of the writes, those by redirection: the shell makes them, whatever the command is.
     pub redirected: Vec<Target>,
     /// And of the reads.
@@ -70,6 +72,15 @@ pub struct Effects {
     /// Set when the lists above may be incomplete, with the reason. Such a call counts as
     /// destructive.
     pub opaque: Option<String>,
+}
+
+/// How a command may run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Run {
+    /// In one of these directories.
+    pub dirs: Vec<PathBuf>,
+    /// With its words in one of these readings.
+    pub readings: Vec<Vec<shell::Word>>,
 }
 
 /// A word for a program that is not known, which could be a file.
@@ -191,8 +202,8 @@ impl Effects {
         let script = commands::expand(script);
         // A command line within the line has its own variables.
         let one_scope = outermost == script.commands.len();
-        let values = Values { world, script: &script, one_scope };
         let possible = places::possible(&start, &script);
+        let values = Values { world, script: &script, one_scope, dirs: &possible.all };
         let fixed = fixed::Fixed::new(source, values, home);
         let mut effects = Self {
             opaque: script.opaque.clone().or_else(|| possible.doubt.clone()),
@@ -210,15 +221,17 @@ impl Effects {
             let written = effects.writes.len();
             let scene = Scene { world, home, dirs: &possible.commands[at], line, at, written };
             let known = Known { world, script: &script, dirs: scene.dirs };
-            let place = Place { command: Some(at), loops: &command.loops, dirs: scene.dirs };
+            let place = Place { command: Some(at), loops: &command.loops };
             // A variable such as PATH may hold directories.
             for dir in command.assignments.iter().flat_map(|one| one.value.split(':')) {
                 effects.named.extend(named_from(world, home, scene.dirs, dir));
             }
             let mut hides_target = false;
-            for words in values.readings(&command.words, place) {
-                hides_target |= effects.touch(&scene, &words);
+            let readings = values.readings(&command.words, place);
+            for words in &readings {
+                hides_target |= effects.touch(&scene, words);
             }
+            effects.runs.push(Run { dirs: scene.dirs.to_vec(), readings });
             hiding.push((known.hides_options(&command.words), hides_target));
         }
         effects.feed(&start, &script);
@@ -291,7 +304,7 @@ impl Effects {
                         self.unfixed.get_or_insert(why);
                     }
                     // What it may be, or a part of it, may be telling.
-                    let place = Place { command: None, loops: &redirect.loops, dirs };
+                    let place = Place { command: None, loops: &redirect.loops };
                     let words = values.readings(std::slice::from_ref(&redirect.target), place);
                     for word in words.iter().flatten() {
                         let parts = match &word.literal {

@@ -133,6 +133,11 @@ fn of_command(name: &str, words: &[Word], outermost: bool, touched: &mut Touched
     if is_finder(name) {
         return trees::found(name, words, touched);
     }
+    if let [only] = words
+        && matches!(only.literal.as_deref(), Some("--help" | "--version"))
+    {
+        return;
+    }
     made::outputs(name, words, touched);
     let Some(program) = programs::known(name) else {
         if matches!(name, "perl" | "ruby") && in_place(words) {
@@ -146,6 +151,13 @@ fn of_command(name: &str, words: &[Word], outermost: bool, touched: &mut Touched
     made::unnamed(name, &arguments, touched);
     of_options(name, &arguments, touched);
     let files = arguments.files(program.operands);
+    if derived::only_looks(name, &arguments) {
+        files_named(files, Access::Reads, touched);
+        if goes_through(name, words) {
+            trees::through(name, words, &arguments, files, Access::Reads, touched);
+        }
+        return;
+    }
     let writes = matches!(program.operands, Operands::Write | Operands::Moved)
         || matches!(name, "sed" | "awk" | "gawk" | "yq") && in_place(words);
     let reads = matches!(
@@ -433,26 +445,17 @@ fn files_named(words: &[Word], access: Access, touched: &mut Touched) {
     }
 }
 
-/// The paths that a word could end in, with what is not fixed taken away. What is below the user's home also stands
-/// there with a `~`.
+/// The paths that a word could end in, with what is not fixed taken away, and with what stands for an unset variable. What
+/// is below the user's home also stands there with a `~`.
 pub(crate) fn fixed_parts(source: &str) -> Vec<String> {
     let bare = source.replace(['"', '\''], "");
     let home = home_part(&bare).map(|part| format!("~{part}"));
     let mut alternatives = vec![String::new()];
     let mut rest = bare.as_str();
     while let Some(next) = rest.chars().next() {
-        let open = rest.strip_prefix('{').and_then(|inner| inner.split_once('}'));
-        if let Some((inner, behind)) = open.filter(|(inner, _)| inner.contains(',')) {
-            let grown = alternatives
-                .iter()
-                .flat_map(|head| inner.split(',').map(move |one| format!("{head}{one}")));
-            alternatives = grown.take(MAX_PIECES).collect();
-            rest = behind;
-            continue;
-        }
         let gone = match next {
             '~' => rest.find('/').unwrap_or(rest.len()),
-            '$' if rest[1..].starts_with('{') => rest.find('}').map_or(rest.len(), |at| at + 1),
+            '$' if rest[1..].starts_with('{') => closing(rest).map_or(rest.len(), |at| at + 1),
             '$' if rest[1..].starts_with('(') => rest.rfind(')').map_or(rest.len(), |at| at + 1),
             '$' => {
                 let name = |c: char| c.is_ascii_alphanumeric() || c == '_';
@@ -460,15 +463,43 @@ pub(crate) fn fixed_parts(source: &str) -> Vec<String> {
             }
             _ => 0,
         };
-        let taken = if gone == 0 { next.len_utf8() } else { gone };
         if gone == 0 {
             alternatives.iter_mut().for_each(|one| one.push(next));
         }
-        rest = &rest[taken..];
+        if let Some(value) = otherwise(&rest[..gone]) {
+            let values = [vec![String::new(), value.to_owned()], fixed_parts(value)].concat();
+            let grown = alternatives
+                .iter()
+                .flat_map(|head| values.iter().map(move |value| format!("{head}{value}")));
+            alternatives = grown.take(MAX_PIECES).collect();
+        }
+        rest = &rest[if gone == 0 { next.len_utf8() } else { gone }..];
     }
-    let relative = |one: &String| one.trim_start_matches('/').to_owned();
-    let parts = alternatives.iter().map(relative).filter(|one| !one.is_empty());
-    parts.chain(home).collect()
+    // A slash in front is that of a path only if nothing stood before it.
+    let whole = bare.starts_with('/') || bare.starts_with("${");
+    let found = alternatives.iter().flat_map(|one| {
+        let relative = one.trim_start_matches('/');
+        [Some(relative), Some(one.as_str()).filter(|one| whole && one.len() > relative.len())]
+    });
+    let found = found.flatten().filter(|one| !one.is_empty()).map(str::to_owned);
+    found.chain(home).collect()
+}
+
+/// What stands for a variable that is not set, or that is: `${x:-value}`, `${x+value}`.
+fn otherwise(expansion: &str) -> Option<&str> {
+    let inner = expansion.strip_prefix("${")?.strip_suffix('}')?;
+    let end = inner.find(|c: char| !c.is_ascii_alphanumeric() && c != '_')?;
+    let operator = &inner[end..];
+    operator.strip_prefix(':').unwrap_or(operator).strip_prefix(['-', '=', '+'])
+}
+
+/// Where `${` is closed.
+fn closing(text: &str) -> Option<usize> {
+    let mut depth = 0;
+    text.char_indices().find_map(|(at, c)| {
+        depth += i32::from(c == '{') - i32::from(c == '}');
+        (c == '}' && depth == 0).then_some(at)
+    })
 }
 
 /// What stands behind `~`, `$HOME` and the like, with the slash.

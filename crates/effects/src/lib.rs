@@ -8,6 +8,7 @@
 //!
 //! The crate is pure: it accesses the disk and git only through a [`World`].
 
+mod braces;
 pub mod commands;
 mod effects;
 mod files;
@@ -24,6 +25,6 @@ mod wrappers;
 pub use ona_shell as shell;
 pub use ona_types::World;
 
-pub use effects::{Access, Effects, Given, Skips, Start, TrackedFiles, Tree, Written};
+pub use effects::{Access, Effects, Given, Run, Skips, Start, TrackedFiles, Tree, Written};
 pub use read_only::{git_only_reads, why_git_is_not_free};
 pub use surroundings::Surroundings;

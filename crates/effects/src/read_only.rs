@@ -7,7 +7,7 @@ mod table;
 use std::path::{Path, PathBuf};
 
 use crate::commands;
-use crate::effects::{Effects, TOPLEVEL, checkout};
+use crate::effects::{Effects, Run, TOPLEVEL, checkout};
 use crate::files::{self, is_abbreviation, is_glob};
 use crate::git_options::GitCall;
 use crate::programs;
@@ -105,21 +105,34 @@ impl ReadOnly {
         if effects.here_expands || !command.assignments.iter().all(fixed) {
             return false;
         }
-        // Names may lead through a link that is not there yet, and options make it do more.
-        if effects.links.is_some() || programs::does_more(&command.words) {
+        // Names may lead through a link that is not there yet.
+        if effects.links.is_some() {
             return false;
         }
-        let after = effects.commands.iter().position(|one| std::ptr::eq(one, command));
-        let assigned = Assigned { commands: &effects.commands[..after.unwrap_or_default()] };
-        let Some(words) = self.arguments(&command.words, effects, around) else { return false };
+        let at = effects.commands.iter().position(|one| std::ptr::eq(one, command));
+        let assigned = Assigned { commands: &effects.commands[..at.unwrap_or_default()] };
+        let Some(run) = at.and_then(|at| effects.runs.get(at)) else { return false };
+        let spot = Spot { dirs: &run.dirs, around };
+        run.readings.iter().all(|words| self.reads(command, words, &assigned, spot))
+    }
+
+    /// The same, for one way in which its words may be meant.
+    fn reads(
+        &self,
+        command: &Command,
+        words: &[Word],
+        assigned: &Assigned<'_>,
+        spot: Spot<'_>,
+    ) -> bool {
+        // Options make it do more.
+        if programs::does_more(words) {
+            return false;
+        }
         // git takes names from where it is told to work.
-        let moved = self.command.starts_with("git ").then(|| GitCall::of(&command.words[1..]).dir);
-        let moved = moved.flatten().map(|below| {
-            let dirs = effects.dirs.iter();
-            let dirs = dirs.filter_map(|dir| around.world.resolve(dir, Path::new(&below)).ok());
-            Effects { dirs: dirs.collect(), ..effects.clone() }
-        });
-        let effects = moved.as_ref().unwrap_or(effects);
+        let moved = self.command.starts_with("git ").then(|| GitCall::of(&words[1..]).dir);
+        let Some(words) = self.arguments(words, spot) else { return false };
+        let moved = moved.flatten().map(|below| spot.below(&below));
+        let spot = Spot { dirs: moved.as_deref().unwrap_or(spot.dirs), ..spot };
         // Without a directory, or with `-`, it leads elsewhere.
         if self.command == "cd" && (words.is_empty() || words.iter().any(|word| word.source == "-"))
         {
@@ -128,7 +141,7 @@ impl ReadOnly {
         // A directory's file of the same name may be a link.
         let is_dir = |word: &Word| {
             let text = word.literal.as_deref().unwrap_or(".");
-            effects.dirs.iter().any(|dir| around.world.is_dir(&dir.join(text)))
+            spot.dirs.iter().any(|dir| spot.around.world.is_dir(&dir.join(text)))
         };
         if self.command == "diff" && words.iter().any(is_dir) {
             return false;
@@ -137,7 +150,7 @@ impl ReadOnly {
         let dashes = words.iter().any(|word| word.literal.as_deref() == Some("--"));
         let first = words.iter().position(is_operand);
         let text = match self.operands {
-            Operands::Any => return compares_in_silence(command, &assigned),
+            Operands::Any => return compares_in_silence(command, assigned),
             Operands::Only(known) => {
                 let is_known = |text: &str| known.contains(&text);
                 return words.iter().all(|word| word.literal.as_deref().is_some_and(is_known));
@@ -162,18 +175,13 @@ impl ReadOnly {
                 Some(end) if at > end => Role::Operand,
                 _ => Role::Either,
             };
-            self.is_harmless(word, role, &assigned, effects, around)
+            self.is_harmless(word, role, assigned, spot)
         })
     }
 
     /// The words behind the command, if it is this one: its own name and no wrapper's, for `xargs cat` reads
     /// whatever it is told to.
-    fn arguments<'w>(
-        &self,
-        words: &'w [Word],
-        effects: &Effects,
-        around: &Surroundings,
-    ) -> Option<&'w [Word]> {
+    fn arguments<'w>(&self, words: &'w [Word], spot: Spot<'_>) -> Option<&'w [Word]> {
         let mut parts = self.command.split(' ');
         let mut words = after(words, parts.next()?)?;
         if self.command.starts_with("git ") {
@@ -190,11 +198,12 @@ impl ReadOnly {
                 }
             }
             // A repository made by hand can make git run what it likes.
+            let around = spot.around;
             let plain = |dir: &PathBuf| {
                 let dir = around.world.resolve(dir, Path::new(below.unwrap_or(".")));
                 dir.is_ok_and(|dir| around.world.git_is_plain(&dir, &around.project_dir))
             };
-            if !effects.dirs.iter().all(plain) {
+            if !spot.dirs.iter().all(plain) {
                 return None;
             }
         }
@@ -209,8 +218,7 @@ impl ReadOnly {
         word: &Word,
         role: Role,
         assigned: &Assigned<'_>,
-        effects: &Effects,
-        around: &Surroundings,
+        spot: Spot<'_>,
     ) -> bool {
         let is_data = role == Role::Data;
         let Some(text) = word.literal.as_deref() else {
@@ -219,20 +227,22 @@ impl ReadOnly {
             }
             if self.command == "cd" && word.source == TOPLEVEL {
                 let top = |dir: &PathBuf| {
-                    checkout(around.world, dir).is_some_and(|top| inside(dir, top, around))
+                    let top = checkout(spot.around.world, dir);
+                    top.is_some_and(|top| inside(dir, top, spot.around))
                 };
-                return effects.dirs.iter().all(top);
+                return spot.dirs.iter().all(top);
             }
             return is_glob(&word.source)
                 && !matches!(self.command, "find" | "cd")
                 && !self.command.starts_with("git")
-                && effects.dirs.iter().all(|dir| {
+                && spot.dirs.iter().all(|dir| {
                     // A file named like an option would be taken for one.
                     let is_option = |path: &Path| {
                         path.file_name().is_some_and(|name| name.as_encoded_bytes()[0] == b'-')
                     };
-                    files::expand(around.world, dir, &word.source).is_some_and(|found| {
-                        found.iter().all(|path| inside(dir, path, around) && !is_option(path))
+                    let found = files::expand(spot.around.world, dir, &word.source);
+                    found.is_some_and(|found| {
+                        found.iter().all(|path| inside(dir, path, spot.around) && !is_option(path))
                     })
                 });
         };
@@ -246,9 +256,7 @@ impl ReadOnly {
             return false;
         }
         if !text.starts_with('-') || text == "-" || role == Role::Operand {
-            return is_data
-                || text == "-" && role == Role::Either
-                || effects.dirs.iter().all(|dir| inside(dir, text, around));
+            return is_data || text == "-" && role == Role::Either || spot.holds(text);
         }
         let Some(long) = text.strip_prefix("--") else {
             let barred = text[1..].contains(|letter| self.letters.contains(letter));
@@ -256,9 +264,7 @@ impl ReadOnly {
             let value = text.char_indices().nth(2).map(|(at, _)| &text[at..]);
             let elsewhere = value.is_some_and(|value| {
                 // Alone it is what words are cut at: `cut -d/`.
-                value != "/"
-                    && value.starts_with(['/', '~', '.'])
-                    && !effects.dirs.iter().all(|dir| inside(dir, value, around))
+                value != "/" && value.starts_with(['/', '~', '.']) && !spot.holds(value)
             });
             return !barred && !elsewhere;
         };
@@ -267,9 +273,27 @@ impl ReadOnly {
             None => (text, None),
         };
         !self.long.iter().any(|option| is_abbreviation(given, option))
-            && value.is_none_or(|value| {
-                value.is_empty() || effects.dirs.iter().all(|dir| inside(dir, value, around))
-            })
+            && value.is_none_or(|value| value.is_empty() || spot.holds(value))
+    }
+}
+
+/// Where a command may run.
+#[derive(Clone, Copy)]
+struct Spot<'a> {
+    dirs: &'a [PathBuf],
+    around: &'a Surroundings,
+}
+
+impl Spot<'_> {
+    /// Whether what a text names, if it names a file, is in a working directory, wherever the command runs.
+    fn holds(&self, text: &str) -> bool {
+        self.dirs.iter().all(|dir| inside(dir, text, self.around))
+    }
+
+    /// The directories that a name leads to.
+    fn below(&self, name: &str) -> Vec<PathBuf> {
+        let dirs = self.dirs.iter();
+        dirs.filter_map(|dir| self.around.world.resolve(dir, Path::new(name)).ok()).collect()
     }
 }
 
@@ -281,29 +305,31 @@ fn asks_for_signature(text: &str) -> bool {
 
 /// Whether git is called, and every call is one that only reads, in a repository that makes it run nothing.
 pub fn git_only_reads(effects: &Effects, around: &Surroundings) -> bool {
-    let is_git = |command: &&Command| commands::name(&command.words) == Some("git");
-    let mut calls = effects.commands.iter().filter(is_git).peekable();
-    let known = |command: &Command| {
+    let mut calls = git_calls(effects).peekable();
+    let known = |(command, run): (&Command, &Run)| {
         let reads = |entry: &&ReadOnly| entry.command.starts_with("git ");
         let mut entries = READ_ONLY.iter().filter(reads);
-        entries.any(|entry| entry.arguments(&command.words, effects, around).is_some())
+        let spot = Spot { dirs: &run.dirs, around };
+        entries.any(|entry| entry.arguments(&command.words, spot).is_some())
     };
     calls.peek().is_some() && calls.all(known)
 }
 
 /// Why git, which would only read, is not free where it is told to.
 pub fn why_git_is_not_free(effects: &Effects, around: &Surroundings) -> Option<String> {
-    let calls = effects.commands.iter().filter(|one| commands::name(&one.words) == Some("git"));
-    calls.map(|command| GitCall::of(&command.words[1..])).find_map(|call| {
+    git_calls(effects).find_map(|(command, run)| {
+        let call = GitCall::of(&command.words[1..]);
         let name = call.subcommand?;
         let reads = |entry: &ReadOnly| entry.command.split(' ').take(2).eq(["git", name]);
         READ_ONLY.iter().find(|entry| reads(entry))?;
-        let below = call.dir.as_deref().unwrap_or(".");
-        effects.dirs.iter().find_map(|dir| {
-            let dir = around.world.resolve(dir, Path::new(below)).ok()?;
-            around.world.git_oddity(&dir, &around.project_dir)
-        })
+        let below = Spot { dirs: &run.dirs, around }.below(call.dir.as_deref().unwrap_or("."));
+        below.iter().find_map(|dir| around.world.git_oddity(dir, &around.project_dir))
     })
+}
+
+fn git_calls(effects: &Effects) -> impl Iterator<Item = (&Command, &Run)> {
+    let all = effects.commands.iter().zip(&effects.runs);
+    all.filter(|(command, _)| commands::name(&command.words) == Some("git"))
 }
 
 /// Parts of the shell that write none of the words they are given.

@@ -37,9 +37,7 @@ pub fn ruling(ruling: &Ruling<'_>) -> (String, Value) {
                 }
             };
             match &ruling.because {
-                Some(why) => {
-                    (format!("{words}; git is not free here: {why}"), json!({"mode": mode}))
-                }
+                Some(why) => (format!("{words}; {why}"), json!({"mode": mode})),
                 None => (words, json!({"mode": mode})),
             }
         }

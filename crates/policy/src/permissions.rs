@@ -45,7 +45,7 @@ pub struct Ruling<'r> {
     pub behavior: Behavior,
     /// Why.
     pub by: By<'r>,
-    /// Why the call is not free, where it would be in another place.
+    /// Why the call is not free, where it would be in another place, or why a rule that begins like it does not cover it.
     pub because: Option<String>,
 }
 
@@ -162,7 +162,9 @@ impl Permissions {
         let behavior = self.by_mode(call);
         let because = match behavior {
             Behavior::Allow => None,
-            Behavior::Ask | Behavior::Deny => why_git_is_not_free(call.effects, &self.around),
+            Behavior::Ask | Behavior::Deny => why_git_is_not_free(call.effects, &self.around)
+                .map(|why| format!("git is not free here: {why}"))
+                .or_else(|| self.why_not_covered(call.effects)),
         };
         Ruling { because, ..Ruling::new(behavior, By::Mode(self.mode)) }
     }
@@ -256,6 +258,20 @@ impl Permissions {
             rule.command().is_some_and(|shape| shape.covers(command))
                 && self.guard_holds(rule, command, effects)
         })
+    }
+
+    /// Why a written rule about the beginning of a command does not cover it.
+    fn why_not_covered(&self, effects: &Effects) -> Option<String> {
+        let written =
+            || self.of(Behavior::Allow).filter(|rule| rule.source.scope != Scope::Builtin);
+        effects.commands.iter().filter(|one| !self.covers_command(one, effects)).find_map(
+            |command| {
+                written().find_map(|rule| {
+                    let why = rule.command()?.why_not(command)?;
+                    Some(format!("{} does not cover `{}`: {why}", rule.text, command.text()))
+                })
+            },
+        )
     }
 
     fn writable(&self, target: &Target) -> Option<&Rule> {

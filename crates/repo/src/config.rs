@@ -29,33 +29,52 @@ const HARMLESS: &[(&str, &[&str])] = &[
         "symlinks", "autocrlf", "eol", "safecrlf", "quotepath", "abbrev", "compression", "sharedrepository",
         "preloadindex", "longpaths", "protecthfs", "protectntfs", "commitgraph", "multipackindex",
         "editor", "untrackedcache", "sparsecheckout", "sparsecheckoutcone", "checkstat", "trustctime", "whitespace",
+        "fscache", "hidedotfiles", "splitindex", "commentchar", "commentstring", "warnambiguousrefs", "bigfilethreshold",
     ]),
     ("commit", &["gpgsign", "template", "verbose"]),
     ("credential", &["helper", "username", "usehttppath"]),
-    ("diff", &["renames", "algorithm", "colormoved", "noprefix", "mnemonicprefix", "context", "tool", "guitool"]),
+    ("diff", &[
+        "renames", "algorithm", "colormoved", "colormovedws", "noprefix", "mnemonicprefix", "context", "interhunkcontext",
+        "ignoresubmodules", "submodule", "wserrorhighlight", "tool", "guitool",
+    ]),
     ("difftool", &["*"]),
-    ("extensions", &["worktreeconfig", "objectformat", "refstorage", "partialclone"]),
+    ("extensions", &["worktreeconfig", "objectformat", "refstorage", "partialclone", "preciousobjects", "relativeworktrees"]),
+    ("feature", &["*"]),
     ("fetch", &["*"]),
     ("gc", &["*"]),
+    ("gitflow", &["*"]),
     ("gpg", &["format"]),
-    ("http", &["extraheader", "postbuffer", "version", "lowspeedlimit", "lowspeedtime"]),
+    ("gui", &["*"]),
+    ("http", &["extraheader", "postbuffer", "version", "lowspeedlimit", "lowspeedtime", "proxy", "sslverify", "sslcainfo"]),
     ("index", &["version", "threads", "sparse", "skiphash"]),
     ("init", &["defaultbranch"]),
-    ("lfs", &["repositoryformatversion", "access"]),
+    ("lfs", &["repositoryformatversion", "access", "url", "locksverify", "fetchinclude", "fetchexclude"]),
     ("log", &["date", "abbrevcommit", "decorate", "follow"]),
     ("maintenance", &["*"]),
     ("merge", &["conflictstyle", "tool", "guitool", "ff", "log"]),
     ("mergetool", &["*"]),
+    ("pack", &["*"]),
+    ("protocol", &["version"]),
     ("pull", &["*"]),
     ("push", &["*"]),
     ("rebase", &["*"]),
-    ("remote", &["url", "pushurl", "fetch", "tagopt", "prune", "gh-resolved", "promisor", "partialclonefilter"]),
+    ("receive", &["*"]),
+    ("remote", &[
+        "url", "pushurl", "fetch", "tagopt", "prune", "gh-resolved", "promisor", "partialclonefilter", "pushdefault",
+        "mirror", "skipdefaultupdate", "skipfetchall", "followremotehead",
+    ]),
     ("rerere", &["*"]),
     ("status", &["showuntrackedfiles", "short", "branch"]),
-    ("submodule", &["url", "active", "branch", "recurse", "fetchjobs", "fetchrecursesubmodules"]),
+    ("submodule", &["url", "active", "branch", "recurse", "fetchjobs", "fetchrecursesubmodules", "ignore", "shallow"]),
     ("tag", &["*"]),
+    ("transfer", &["fsckobjects", "unpacklimit"]),
+    ("url", &["insteadof", "pushinsteadof"]),
     ("user", &["name", "email", "signingkey", "useconfigonly"]),
+    ("worktree", &["guessremote", "userelativepaths"]),
 ];
+
+/// Where a user's own list of ignored files is, as a rule.
+const IGNORE_LISTS: &[&str] = &["~/.gitignore", "~/.gitignore_global", "~/.config/git/ignore"];
 
 impl Config {
     /// Reads a file in the plain form that git itself writes; otherwise says what in it is not harmless. `leads_back` says
@@ -79,6 +98,10 @@ impl Config {
                     "" => section.clone(),
                     below => format!("{section}.{}", shown(below)),
                 };
+                // An address may name a program.
+                if below.contains("::") {
+                    return Err(Oddity(format!("{title} is")));
+                }
                 continue;
             }
             let (key, value) = line.split_once('=').unwrap_or((line, "true"));
@@ -101,7 +124,9 @@ impl Config {
         let is_false = ["false", "no", "off", "0"].iter().any(|no| value.eq_ignore_ascii_case(no));
         match (section, key) {
             ("core", "worktree") => return leads_back(value),
-            ("core", "fsmonitor") => return is_false,
+            ("core", "fsmonitor") | ("log", "showsignature") => return is_false,
+            ("core", "pager") => return matches!(value, "" | "cat" | "less"),
+            ("core", "excludesfile") => return IGNORE_LISTS.contains(&value),
             ("core", "hookspath") => {
                 self.hooks_paths.push(value.to_owned());
                 let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-/".contains(&byte);
@@ -161,6 +186,15 @@ mod tests {
             ("[man \"x\"]\n\tcmd = evil\n", false),
             ("[diff \"x\"]\n\ttextconv = evil\n", false),
             ("[user]\n\tname = x\\\n", false),
+            ("[log]\n\tshowSignature = false\n", true),
+            ("[core]\n\tpager = cat\n\texcludesFile = ~/.gitignore_global\n", true),
+            ("[core]\n\tpager = ./evil\n", false),
+            ("[core]\n\texcludesFile = ~/.ssh/id_rsa\n", false),
+            ("[feature]\n\tmanyFiles = true\n[gitflow \"branch\"]\n\tmaster = main\n", true),
+            ("[http]\n\tproxy = http://p.example\n[receive]\n\tdenyDeletes = true\n", true),
+            ("[url \"https://x.example/\"]\n\tinsteadOf = x:\n", true),
+            ("[url \"ext::sh -c evil \"]\n\tinsteadOf = https://\n", false),
+            ("[url \"x\"]\n\tprogram = y\n", false),
         ] {
             assert_eq!(Config::default().read(text, &|_| false).is_ok(), plain, "{text}");
         }
@@ -169,7 +203,7 @@ mod tests {
     #[test]
     fn the_key_is_named() {
         let read = |text: &str| Config::default().read(text, &|_| false).unwrap_err().0;
-        assert_eq!(read("[Core]\n\tpager = less\n"), "core.pager is set");
+        assert_eq!(read("[Core]\n\tpager = delta\n"), "core.pager is set");
         assert_eq!(read("[filter \"lfs\"]\n\tclean = x\n"), "filter.lfs.clean is set");
         assert_eq!(read("[core] pager = less\n"), "[core] pager = less is");
     }

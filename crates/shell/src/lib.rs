@@ -324,7 +324,26 @@ fn is_descriptor(target: &str) -> bool {
 }
 
 fn word(node: Node<'_>, source: &str) -> Word {
-    Word { source: text(node, source).to_owned(), literal: literal(node, source) }
+    let literal = literal(node, source).filter(|_| !may_be_expanded(&bare(node, source)));
+    Word { source: text(node, source).to_owned(), literal }
+}
+
+/// The text of a node with a blank for whatever is quoted. A word with braces is several nodes.
+fn bare(node: Node<'_>, source: &str) -> String {
+    let raw = text(node, source);
+    match node.kind() {
+        "command_name" | "concatenation" => {
+            let mut cursor = node.walk();
+            node.children(&mut cursor).map(|child| bare(child, source)).collect()
+        }
+        "string" | "raw_string" | "ansi_c_string" => " ".to_owned(),
+        _ => {
+            let mut parts = raw.split('\\');
+            let first = parts.next().unwrap_or_default().to_owned();
+            let behind = |part: &str| part.chars().skip(1).collect::<String>();
+            parts.fold(first, |all, part| all + " " + &behind(part))
+        }
+    }
 }
 
 /// What the node becomes after quote removal, or nothing if an expansion could change it.
@@ -348,10 +367,7 @@ fn literal(node: Node<'_>, source: &str) -> Option<String> {
         "concatenation" => {
             let mut cursor = node.walk();
             // All children: a `!` is a part of the word and has no name in the grammar.
-            let parts: Option<String> =
-                node.children(&mut cursor).map(|child| literal(child, source)).collect();
-            // Braces such as `{a,b}` parse as a concatenation of words and punctuation.
-            parts.filter(|_| !raw.contains(['{', '}']))
+            node.children(&mut cursor).map(|child| literal(child, source)).collect()
         }
         // Keywords and brackets: `export`, `[`, `[[`; but empty backticks are no text, and a `$` may
         // belong to what follows.
@@ -360,7 +376,21 @@ fn literal(node: Node<'_>, source: &str) -> Option<String> {
     }
 }
 
-/// Backslashes removed; nothing if a glob, a brace, a tilde or a variable is left unescaped.
+/// Whether bash may put several words in the place of braces. It leaves those alone that hold neither a comma nor a range,
+/// as in `HEAD^{tree}`.
+fn may_be_expanded(raw: &str) -> bool {
+    let mut parts = raw.split('{');
+    let closes_before = parts.next().is_some_and(|head| head.contains('}'));
+    let kept = |part: &str| {
+        part.split_once('}').is_some_and(|(inner, behind)| {
+            let plain = |c: char| c.is_ascii_alphanumeric() || "_-/ ".contains(c);
+            !inner.is_empty() && inner.chars().all(plain) && !behind.contains('}')
+        })
+    };
+    closes_before || !parts.all(kept)
+}
+
+/// Backslashes removed; nothing if a glob, a tilde or a variable is left unescaped.
 fn unquoted(raw: &str) -> Option<String> {
     // Bash expands a tilde at the beginning, and behind the `=` of what looks like an assignment.
     if raw.starts_with('~') || raw.contains("=~") || raw.contains(":~") {
@@ -374,7 +404,7 @@ fn unquoted(raw: &str) -> Option<String> {
                 Some('\n') | None => {}
                 Some(escaped) => out.push(escaped),
             },
-            '*' | '?' | '[' | '{' | '$' | '`' => return None,
+            '*' | '?' | '[' | '$' | '`' => return None,
             other => out.push(other),
         }
     }

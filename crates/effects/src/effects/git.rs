@@ -47,7 +47,9 @@ impl Effects {
                 }
             }
             for tracked in &git.tracked {
-                let below = tracked.below.iter();
+                let is_there = |path: &&String| world.exists(&place.join(path));
+                let more = tracked.if_there.iter().filter(is_there);
+                let below = tracked.below.iter().chain(more);
                 let below = below.filter_map(|path| Target::of(world, place, path).ok()).collect();
                 let dir = within(&tracked.dir);
                 self.tracked.push(TrackedFiles { access: tracked.access, dir, below });

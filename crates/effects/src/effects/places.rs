@@ -394,7 +394,8 @@ mod tests {
         }
         let script = crate::commands::expand(shell::parse(source));
         let start = Start { world: &Disk, cwd: &root, home: None };
-        let values = super::super::Values { world: &Disk, script: &script, one_scope: false };
+        let values =
+            super::super::Values { world: &Disk, script: &script, one_scope: false, dirs: &[] };
         let values = Fixed::new(source, values, None);
         let found =
             if certainly { certain(&start, &script, &values) } else { possible(&start, &script) };

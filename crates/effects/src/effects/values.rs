@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use ona_types::World;
 
+use crate::braces;
 use crate::files::{self, is_glob};
 use crate::shell::{self, Loop, Script, Step, Word};
 
@@ -20,6 +21,8 @@ pub(super) struct Values<'a> {
     pub(super) script: &'a Script,
     /// Nothing in the line is a command line of its own.
     pub(super) one_scope: bool,
+    /// Wherever the line may go.
+    pub(super) dirs: &'a [PathBuf],
 }
 
 /// The values of a variable; nothing stands for one that is not known.
@@ -29,6 +32,8 @@ impl Values<'_> {
     /// The words in every way in which they may be meant, in one of which the command certainly runs: what is not known
     /// stands there as it is written.
     pub(super) fn readings(&self, words: &[Word], at: Place<'_>) -> Vec<Vec<Word>> {
+        let words: Vec<Word> =
+            words.iter().flat_map(braces::expanded).map(with_directory).collect();
         let mut names: Vec<&str> = Vec::new();
         for word in words.iter().filter(|word| word.literal.is_none()) {
             for name in variables(&word.source) {
@@ -37,7 +42,7 @@ impl Values<'_> {
                 }
             }
         }
-        let mut all = vec![words.to_vec()];
+        let mut all = vec![words.clone()];
         for name in names {
             let choice = self.of(name, at);
             let read = |words: &Vec<Word>| -> Vec<Vec<Word>> {
@@ -50,7 +55,7 @@ impl Values<'_> {
             let more: Vec<Vec<Word>> = all.iter().flat_map(read).collect();
             // Then all of it is left open.
             if more.len() > MAX_READINGS {
-                return vec![words.to_vec()];
+                return vec![words];
             }
             all = more;
         }
@@ -58,6 +63,13 @@ impl Values<'_> {
     }
 
     fn of(&self, name: &str, at: Place<'_>) -> Choice {
+        if is_argument(name) {
+            return self.anything();
+        }
+        if name == "OLDPWD" {
+            let dirs = self.dirs.iter().filter_map(|dir| dir.to_str());
+            return std::iter::once(None).chain(dirs.map(|dir| Some(dir.to_owned()))).collect();
+        }
         let assigned = || {
             let all = self.script.commands.iter().flat_map(|command| &command.assignments);
             all.filter(|one| one.name == name)
@@ -73,13 +85,25 @@ impl Values<'_> {
         }
         let own = at.loops.iter().rev().find(|one| one.name == name);
         let alone = !self.script.sets_beyond_loops && !later && assigned().next().is_none();
-        if let Some(values) = own.filter(|_| alone).and_then(|one| self.words(one, at.dirs)) {
+        if let Some(values) = own.filter(|_| alone).and_then(|one| self.words(one)) {
             return values.into_iter().map(Some).collect();
         }
         let assigned = assigned().filter_map(|one| plain(&one.value));
-        let looped = looped().filter_map(|one| self.words(one, at.dirs)).flatten();
+        let looped = looped().filter_map(|one| self.words(one)).flatten();
         let mut choice: Choice = vec![None];
         for value in assigned.chain(looped).map(Some) {
+            if !choice.contains(&value) && choice.len() < MAX_READINGS {
+                choice.push(value);
+            }
+        }
+        choice
+    }
+
+    /// What `$1` and `$@` may be: `set`, a function's call or a shell's may have given it any word of the line.
+    fn anything(&self) -> Choice {
+        let words = self.script.commands.iter().flat_map(|command| &command.words);
+        let mut choice: Choice = vec![None];
+        for value in words.filter_map(|word| word.literal.clone()).map(Some) {
             if !choice.contains(&value) && choice.len() < MAX_READINGS {
                 choice.push(value);
             }
@@ -121,20 +145,26 @@ impl Values<'_> {
     }
 
     /// What a loop sets its variable to, if the text and the disk fix it.
-    fn words(&self, one: &Loop, dirs: &[PathBuf]) -> Option<Vec<String>> {
+    fn words(&self, one: &Loop) -> Option<Vec<String>> {
         let mut values = Vec::new();
         for word in &one.words {
             match &word.literal {
                 Some(text) => values.push(is_plain(text).then(|| text.clone())?),
                 None if is_glob(&word.source) => {
-                    for dir in dirs {
+                    // The loop may stand elsewhere than what is in it.
+                    for dir in self.dirs {
                         values.extend(self.matching(dir, &word.source)?);
                     }
                 }
-                None => values.extend(braces(&word.source)?),
+                None => {
+                    let texts = braces::texts(&word.source)?;
+                    let plain = texts.iter().all(|text| is_plain(text));
+                    values.extend(plain.then_some(texts)?);
+                }
             }
         }
-        (values.len() <= MAX_READINGS).then_some(values)
+        // A pattern that matches nothing stands for itself.
+        (1..=MAX_READINGS).contains(&values.len()).then_some(values)
     }
 
     fn matching(&self, dir: &Path, pattern: &str) -> Option<Vec<String>> {
@@ -151,8 +181,6 @@ pub(super) struct Place<'a> {
     /// In which command, if it is one of its own.
     pub(super) command: Option<usize>,
     pub(super) loops: &'a [Loop],
-    /// The directories it may be in.
-    pub(super) dirs: &'a [PathBuf],
 }
 
 /// Whether a text means the same with and without quotes.
@@ -176,8 +204,26 @@ pub(super) fn variables(source: &str) -> impl Iterator<Item = &str> {
     source.match_indices('$').filter_map(move |(at, _)| {
         let rest = &source[at + 1..];
         let rest = rest.strip_prefix('{').unwrap_or(rest);
-        Some(&rest[..name(rest)]).filter(|name| !name.is_empty())
+        let end = if rest.starts_with(['@', '*']) { 1 } else { name(rest) };
+        Some(&rest[..end]).filter(|name| !name.is_empty())
     })
+}
+
+/// Whether this is what a script or a function is called with: `1`, `@`.
+fn is_argument(name: &str) -> bool {
+    matches!(name, "@" | "*") || name.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// `~-` and `~+` are the last directory and this one.
+fn with_directory(word: Word) -> Word {
+    let variable = [("~-", "$OLDPWD"), ("~+", "$PWD")].iter().find_map(|(short, variable)| {
+        let rest = word.source.strip_prefix(short)?;
+        (rest.is_empty() || rest.starts_with('/')).then(|| format!("{variable}{rest}"))
+    });
+    match variable.filter(|_| word.literal.is_none()) {
+        Some(source) => Word { source, literal: None },
+        None => word,
+    }
 }
 
 /// A word with the value of a variable in its place.
@@ -190,7 +236,8 @@ pub(super) fn with_value(word: &Word, name: &str, value: &str) -> Word {
     let mut from = 0;
     while let Some(at) = text[from..].find(&mark).map(|at| from + at) {
         let end = at + mark.len();
-        let goes_on = text[end..].starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
+        let goes_on = !is_argument(name)
+            && text[end..].starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
         from = if goes_on { end } else { at + value.len() };
         if !goes_on {
             text.replace_range(at..end, value);
@@ -199,29 +246,6 @@ pub(super) fn with_value(word: &Word, name: &str, value: &str) -> Word {
     let bare = text.replace('"', "");
     let literal = (is_plain(&bare) && text != word.source).then_some(bare);
     Word { source: text, literal }
-}
-
-/// `{1..5}` and `{a,b}`.
-fn braces(source: &str) -> Option<Vec<String>> {
-    let (head, rest) = source.split_once('{')?;
-    let (inner, tail) = rest.split_once('}')?;
-    if !is_plain(head) || !is_plain(inner) || !is_plain(tail) {
-        return None;
-    }
-    // With a zero in front all get as many digits.
-    let number = |text: &str| text.parse().ok().filter(|_| text == "0" || !text.starts_with('0'));
-    let range = inner.split_once("..").map(|(from, to)| Some((number(from)?, number(to)?)));
-    let values: Vec<String> = match range {
-        Some(range) => {
-            let (from, to): (u32, u32) = range?;
-            let (low, high) = (from.min(to), from.max(to));
-            let few = (high - low) as usize <= MAX_READINGS;
-            few.then(|| (low..=high).map(|number| number.to_string()).collect())?
-        }
-        None if inner.contains(',') => inner.split(',').map(str::to_owned).collect(),
-        None => return None,
-    };
-    Some(values.iter().map(|value| format!("{head}{value}{tail}")).collect())
 }
 
 /// Whether a word begins where the home or the directory is that the line starts in, and is fixed apart from that.
@@ -250,8 +274,9 @@ mod tests {
         let script = shell::parse(source);
         let at = script.commands.len() - 1;
         let command = &script.commands[at];
-        let values = Values { world: &Disk, script: &script, one_scope: true };
-        let place = Place { command: Some(at), loops: &command.loops, dirs: &[] };
+        let dirs = ["/a".into(), "/b".into()];
+        let values = Values { world: &Disk, script: &script, one_scope: true, dirs: &dirs };
+        let place = Place { command: Some(at), loops: &command.loops };
         let shown = |word: &Word| match &word.literal {
             Some(text) => text.clone(),
             None => format!("?{}", word.source),
@@ -267,7 +292,12 @@ mod tests {
             ("for f in a b; do cat $f; done", &["cat a", "cat b"]),
             ("for f in a; do for g in x y; do cat $f/$g; done; done", &["cat a/x", "cat a/y"]),
             ("for i in {1..3}; do cat f$i; done", &["cat f1", "cat f2", "cat f3"]),
-            ("for i in {08..09}; do cat $i; done", &["cat ?$i"]),
+            ("for i in {08..09}; do cat $i; done", &["cat 08", "cat 09"]),
+            ("cat a{b,c} {}", &["cat ab ac ?{}"]),
+            ("cat ~/{a,b}", &["cat ?~/a ?~/b"]),
+            ("cat ~-/x", &["cat ?$OLDPWD/x", "cat /a/x", "cat /b/x"]),
+            ("set a; cat $1", &["cat ?$1", "cat set", "cat a", "cat cat"]),
+            ("f() { cat \"$@\"; }; f a", &["f a"]),
             ("for f in $x; do cat $f; done", &["cat ?$f"]),
             // Only possible: it may also be something else.
             ("true && f=a; cat $f", &["cat ?$f", "cat a"]),

@@ -62,6 +62,20 @@ const PACKERS: &[(&[&str], &str)] = &[
     (&["brotli"], ".br"),
 ];
 
+/// Whether a program that writes is told to look only, or to print what it would write.
+pub(super) fn only_looks(name: &str, arguments: &Arguments) -> bool {
+    if PACKERS.iter().any(|(names, _)| names.contains(&name)) {
+        // `lz4 -l` packs, in another format.
+        let lists = !matches!(name, "lz4" | "unlz4") && told(arguments, &['l'], &["list"]);
+        return lists || told(arguments, &['c', 't'], &["stdout", "to-stdout", "test"]);
+    }
+    match name {
+        "rsync" => told(arguments, &['n'], &["dry-run"]),
+        "patch" => arguments.has_long("dry-run"),
+        _ => false,
+    }
+}
+
 /// Notes the files whose names a program makes up.
 pub(super) fn derived(name: &str, in_place: bool, arguments: &Arguments, touched: &mut Touched) {
     if let Some((_, ending)) = PACKERS.iter().find(|(names, _)| names.contains(&name)) {

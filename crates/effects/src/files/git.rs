@@ -31,6 +31,8 @@ pub(crate) struct Tracked {
     pub(crate) dir: Option<String>,
     /// Only with those here, if it says so.
     pub(crate) below: Vec<String>,
+    /// Words that are such places if they are there: for git a word that is a file is no revision.
+    pub(crate) if_there: Vec<String>,
 }
 
 /// A file named from the top of the checkout.
@@ -174,8 +176,8 @@ fn collect(call: &GitCall<'_>, name: &str, touched: &mut Touched) {
     let shows =
         SHOWS.contains(&name) && !names_all(name, &literals) && !only_counts(call, name) && !lists;
     if verbose || history || chooses || shows {
-        let below = named(&literals);
-        touched.in_git.tracked.push(Tracked { access: Access::Reads, dir: None, below });
+        let (below, if_there) = (named(&literals), maybe_named(call, name));
+        touched.in_git.tracked.push(Tracked { access: Access::Reads, dir: None, below, if_there });
     }
     if spared {
         return give(&literals, touched);
@@ -186,7 +188,8 @@ fn collect(call: &GitCall<'_>, name: &str, touched: &mut Touched) {
             let plain = literals.iter().filter(|word| !word.starts_with('-'));
             below = plain.map(|word| (*word).to_owned()).collect();
         }
-        touched.in_git.tracked.push(Tracked { access: Access::Writes, dir: None, below });
+        let if_there = Vec::new();
+        touched.in_git.tracked.push(Tracked { access: Access::Writes, dir: None, below, if_there });
     }
     let in_place = name == "interpret-trailers" && call.has(&["--in-place"]);
     if name == "format-patch" && !call.has(&["--stdout"]) {
@@ -230,8 +233,10 @@ fn may_be_option(word: &Word) -> bool {
     word.literal.is_none() && text.starts_with(['$', '`', '*', '?', '[', '{', '\\'])
 }
 
-/// Options with which a comparison names files and counts lines, and shows none.
+/// Options with which git names files and counts lines, and shows none.
 const COUNTS: &[&str] = &[
+    "-s",
+    "--no-patch",
     "--compact-summary",
     "--dirstat",
     "--name-only",
@@ -242,19 +247,71 @@ const COUNTS: &[&str] = &[
     "--stat",
     "--summary",
 ];
-/// And those that change nothing about it.
-const BESIDES: &[&str] =
-    &["--", "--cached", "--exit-code", "--no-color", "--no-renames", "--staged", "-M", "-r", "-z"];
+/// And those that change nothing about it; none of them takes the next word.
+#[rustfmt::skip]
+const BESIDES: &[&str] = &[
+    "--", "--abbrev-commit", "--all", "--cached", "--color", "--decorate", "--exit-code", "--follow", "--format",
+    "--graph", "--no-color", "--no-decorate", "--no-ext-diff", "--no-merges", "--no-renames", "--oneline", "--pretty",
+    "--reverse", "--staged", "-M", "-b", "-r", "-w", "-z",
+];
+/// Options that show what is in files, and take no other word either.
+const PATCH: &[&str] = &["-p", "-u", "--patch", "--word-diff"];
+
+/// Whether an option is one of these; those with a value have it in the same word.
+fn is_one_of(option: &str, known: &[&str]) -> bool {
+    known.contains(&option.split('=').next().unwrap_or(option))
+}
+
+fn is_number(option: &str) -> bool {
+    option
+        .strip_prefix('-')
+        .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()))
+}
 
 fn only_counts(call: &GitCall<'_>, name: &str) -> bool {
-    let named = |text: &str| COUNTS.contains(&text.split('=').next().unwrap_or(text));
-    matches!(name, "diff" | "diff-files" | "diff-index" | "diff-tree")
-        && call.literals().into_iter().any(named)
+    let literals = call.literals();
+    let harmless = |text: &&str| {
+        !text.starts_with('-')
+            || is_one_of(text, COUNTS)
+            || is_one_of(text, BESIDES)
+            || is_number(text)
+    };
+    // What `show` is given may be a file's content, by its number.
+    let is_commit = |text: &&str| {
+        text.starts_with('-')
+            || !text.contains(':') && !text.bytes().all(|byte| byte.is_ascii_hexdigit())
+    };
+    let compares = matches!(name, "diff" | "diff-files" | "diff-index" | "diff-tree");
+    (compares || name == "show" && literals.iter().all(is_commit))
+        && literals.iter().any(|text| is_one_of(text, COUNTS))
         && !call.arguments.iter().any(may_be_option)
-        && call
-            .literals()
-            .iter()
-            .all(|text| !text.starts_with('-') || named(text) || BESIDES.contains(text))
+        && literals.iter().all(harmless)
+}
+
+/// Words that git takes for paths if there are such files, although no `--` stands before them.
+fn maybe_named(call: &GitCall<'_>, name: &str) -> Vec<String> {
+    let takes = ["diff", "diff-files", "diff-index", "diff-tree", "log", "show", "whatchanged"];
+    let literals = call.literals();
+    let plain = |text: &&str| {
+        text.starts_with('-')
+            && (is_one_of(text, COUNTS)
+                || is_one_of(text, BESIDES)
+                || is_one_of(text, PATCH)
+                || is_number(text))
+    };
+    // An option that is not known might take a word, or show more than the paths.
+    let all_known = literals.iter().all(|text| !text.starts_with('-') || plain(text));
+    if !takes.contains(&name)
+        || literals.len() < call.arguments.len()
+        || literals.contains(&"--")
+        || !all_known
+    {
+        return Vec::new();
+    }
+    let paths = literals
+        .iter()
+        .filter(|text| !text.starts_with('-') && !text.contains([':', '*', '?', '[', '\\']));
+    paths.map(|path| (*path).to_owned()).collect()
 }
 
 /// The files that hold a message, or its beginning.
@@ -593,7 +650,8 @@ impl Touched {
         let here = || Some(dir.to_owned());
         self.in_git.tracked.iter_mut().for_each(|tracked| {
             tracked.dir = here();
-            tracked.below.iter_mut().for_each(|path| *path = moved(path));
+            let paths = tracked.below.iter_mut().chain(&mut tracked.if_there);
+            paths.for_each(|path| *path = moved(path));
         });
         self.in_git.from_top.iter_mut().for_each(|one| one.dir = here());
         self.in_git.patches.iter_mut().for_each(|patch| {

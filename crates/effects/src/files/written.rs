@@ -6,8 +6,8 @@
 mod git;
 
 use super::{
-    Access, Operand, Touched, archives, downloads, files_named, in_place, is_glob, is_sink,
-    only_reads, trees,
+    Access, Operand, Touched, archives, derived, downloads, files_named, in_place, is_glob,
+    is_sink, only_reads, trees,
 };
 use crate::commands::{self, base_name, is_finder, suffixes, unwrapped};
 use crate::programs::{self, Arguments, Kind, Operands, Program};
@@ -243,6 +243,7 @@ impl Written {
         let operands = arguments.operands.as_slice();
         let files = arguments.files(program.operands);
         match program.operands {
+            _ if derived::only_looks(name, &arguments) => {}
             Operands::Write => self.of_changed(name, &arguments),
             Operands::LastWritten | Operands::Moved => self.of_placed(name, &arguments),
             Operands::SecondWritten if name == "split" => {
@@ -343,7 +344,6 @@ impl Written {
             // Nothing happens where there is one.
             "mkdir" => self.writes_below(operands),
             "mknod" => self.writes(operands.first()),
-            "patch" if told(&[], &["dry-run"]) => {}
             "patch" => {
                 if arguments.has(Kind::Chdir) {
                     self.may_write(arguments.values(Kind::Chdir));
@@ -354,11 +354,9 @@ impl Written {
                 }
             }
             "gzip" | "gunzip" | "bzip2" | "bunzip2" | "xz" | "unxz" | "lzma" | "zstd" => {
-                if !told(&['c', 'l', 't'], &["stdout", "to-stdout", "list", "test"]) {
-                    match name == "zstd" || told(&['k'], &["keep"]) {
-                        true => self.may_write(operands),
-                        false => self.writes(operands),
-                    }
+                match name == "zstd" || told(&['k'], &["keep"]) {
+                    true => self.may_write(operands),
+                    false => self.writes(operands),
                 }
             }
             "ed" | "emacs" | "ex" | "nano" | "nvim" | "rename" | "vi" | "view" | "vim" => {
@@ -377,9 +375,6 @@ impl Written {
         let across = matches!(name, "rsync" | "scp");
         if name == "install" && told('d', "directory") {
             return self.writes(operands);
-        }
-        if name == "rsync" && told('n', "dry-run") {
-            return;
         }
         let into = arguments.values(Kind::Into).next().filter(|_| !across);
         let (sources, to) = match (into, operands.split_last()) {

@@ -88,6 +88,7 @@ pub const READ_ONLY: &[ReadOnly] = &[
     data("git branch --list"),
     but("git cat-file", &[], &["--textconv", "--filters", "--batch", "--batch-check", "--batch-command"], ""),
     free("git check-ignore"),
+    only("git config --get", &["user.name", "user.email", "init.defaultBranch", "core.autocrlf", "core.hooksPath"]),
     only("git count-objects", &["-v", "-H"]),
     free("git describe"),
     but("git diff", &[], GIT_OUTPUT, "O"),

@@ -93,6 +93,39 @@ impl CommandPattern {
         }
     }
 
+    /// Why an allow rule does not cover a command, although it begins as the rule says.
+    pub(crate) fn why_not(&self, command: &Command) -> Option<String> {
+        let words = command.words.as_slice();
+        let mut texts = commands::without_git_options(words, false);
+        texts.push(text(words));
+        if words.is_empty() || !texts.iter().any(|text| self.fits(text)) || self.covers(command) {
+            return None;
+        }
+        let named = commands::to_be_named(words);
+        let is_git = commands::name(words) == Some("git");
+        let fixed = || words.iter().all(|word| word.literal.is_some());
+        Some(match named.last() {
+            _ if !commands::has_safe_assignments(command) => {
+                "a variable that is set before it may change what it does".to_owned()
+            }
+            Some(last) if !self.names(named) => {
+                format!("it runs `{}`, which the rule does not name", last.source)
+            }
+            _ if commands::needs_exact_rule(words) => {
+                "its arguments run another program, or may; only a rule with the whole command \
+                 allows that"
+                    .to_owned()
+            }
+            _ if command.hides_options && is_git && fixed() => {
+                "git works in a repository among the files, or sends something to one".to_owned()
+            }
+            _ if command.hides_options => {
+                "it may get an option that the command line does not show".to_owned()
+            }
+            _ => "it writes a file whose name the command line does not show".to_owned(),
+        })
+    }
+
     /// For a deny or ask rule: could the command be, or run, what the rule is about?
     pub(crate) fn hits(&self, command: &Command) -> bool {
         if self.fits(&with_assignments(command)) {

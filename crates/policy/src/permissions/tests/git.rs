@@ -132,9 +132,33 @@ fn it_says_why_git_is_not_free() {
     assert_eq!(because("git commit -m x"), None);
     git(&around.cwd, &["config", "filter.x.clean", "./evil"]);
     let said = because("git status").unwrap();
-    assert!(said.starts_with("filter.x.clean is set in "), "{said}");
+    assert!(said.starts_with("git is not free here: filter.x.clean is set in "), "{said}");
     assert!(because("git -C /elsewhere log").unwrap().contains("not in the project"));
     assert_eq!(because("git commit -m x"), None, "it would not be free anywhere");
+}
+
+#[test]
+fn it_says_why_a_rule_does_not_cover_a_command_that_begins_like_it() {
+    let (_dir, around) = tracked_project();
+    for (rule, command, why) in [
+        ("Bash(git push *)", "git push ./x main", "sends something to one"),
+        ("Bash(git push *)", "cat a.txt && git push ./x", "`git push ./x`"),
+        ("Bash(find *)", "find . -exec grep x {} +", "only a rule with the whole command"),
+        ("Bash(timeout *)", "timeout 60 cargo test", "it runs `cargo`"),
+        ("Bash(xargs *)", "xargs wc -l", "it runs `wc`"),
+        ("Bash(sort *)", "sort $x", "an option that the command line does not show"),
+        ("Bash(cargo *)", "RUSTC=./x cargo test", "a variable that is set before it"),
+        ("Bash(cp *)", "cp a.txt $x", "a file whose name the command line does not show"),
+    ] {
+        let effects = Effects::of_shell(around.world, command, &around.cwd).unwrap();
+        let facts = RuleFacts::of_tool("Bash");
+        let call = Call { tool: "Bash", facts, input: &json!({}), effects: &effects };
+        let rules = vec![super::rule(Allow, rule).unwrap()];
+        let permissions = Permissions::new(rules, DefaultMode, around.clone());
+        let ruling = permissions.judge(&call);
+        let because = ruling.because.unwrap_or_default();
+        assert!(because.starts_with(rule) && because.contains(why), "{command}: {because}");
+    }
 }
 
 #[test]
@@ -272,6 +296,11 @@ fn git_does_not_show_a_denied_file_however_it_is_named() {
         "git format-patch --stdout HEAD -- .env",
         "git checkout HEAD -- .env",
         "git apply --stat .env",
+        "git show HEAD^{tree}:.env",
+        "git show HEAD@{0}:.env",
+        "git show \"HEAD^{tree}\":.env",
+        "git cat-file -p @{u}:secrets/key",
+        "git show --stat HEAD:.env",
     ] {
         assert_eq!(verdict(&around, &rules, DefaultMode, command), Deny, "{command}");
     }
@@ -296,6 +325,15 @@ fn git_does_not_show_a_denied_file_however_it_is_named() {
         "git commit -F .env",
         "git add .env",
         "git rev-parse HEAD:.env",
+        "git log -p -S sub",
+        "git log -p --author sub",
+        "git log -p gone",
+        "git log -p .",
+        "git diff --full-diff sub",
+        "git show --stat 0123456789",
+        "git show --stat -p",
+        "git show -s --unified=3",
+        "git grep sub",
     ] {
         assert_ne!(verdict(&around, &rules, DefaultMode, command), Allow, "{command}");
     }
@@ -311,6 +349,16 @@ fn git_does_not_show_a_denied_file_however_it_is_named() {
         "git ls-files",
         "git blame a.txt",
         "git log -p -- a.txt ':!.env'",
+        "git show --stat",
+        "git show --stat HEAD~1",
+        "git show -s",
+        "git show -s --format=%s HEAD",
+        "git show --name-only --oneline -1",
+        "git diff a.txt",
+        "git diff HEAD a.txt sub",
+        "git log -p a.txt",
+        "git log -p -3 --oneline sub",
+        "git show HEAD a.txt",
     ] {
         assert_eq!(verdict(&around, &rules, DefaultMode, command), Allow, "{command}");
     }
@@ -332,6 +380,23 @@ fn free_git_ends_where_something_looks_like_a_repository() {
     part.working_dirs = vec![app.join("sub/deep")];
     let free =
         |around: &Surroundings, command: &str| verdict(around, &[], DefaultMode, command) == Allow;
+    for command in [
+        "git config --get user.email",
+        "GIT_PAGER=cat git log",
+        "PAGER=cat git diff",
+        "git stash show stash@{0}",
+        "git log @{u}..HEAD",
+    ] {
+        assert!(free(&around, command), "{command}");
+    }
+    for command in [
+        "git config --get http.extraheader",
+        "GIT_PAGER=./evil git log",
+        "PAGER=less git diff",
+        "export GIT_PAGER=./evil; git diff",
+    ] {
+        assert!(!free(&around, command), "{command}");
+    }
     for command in ["git status", "git diff", "git log -p", "git -C . show"] {
         assert!(free(&around, command) && free(&below, command) && free(&part, command));
     }

@@ -68,7 +68,7 @@ fn letters_that_stand_together_show_a_file_too() {
         "git diff --stat -IS",
         "git diff --stat --check",
         "git diff --stat $o",
-        "git show --stat",
+        "git show --stat -p",
     ] {
         assert_eq!(verdict(&around, &free, DefaultMode, command), Ask, "{command}");
     }

@@ -155,6 +155,34 @@ fn every_spelling_of_a_forbidden_file_is_denied() {
         "(cd src; cat ../.env)",
         "bash -c 'cd src && cat ../.env'",
         "f() { cat ../.env; }; cd src; f",
+        "cd src && cat ~-/.env",
+        "cd src && cat $OLDPWD/.env",
+        "cat ~+/.env",
+        // What the shell makes of words.
+        "cat .en{v,}",
+        "cat {a.txt,.env}",
+        "cat .{e{n,m}v,x}",
+        "cat .en{u..w}",
+        "cat .{'env',x}",
+        "cat {src/x,~/.ssh/id_rsa}",
+        "cat ~/.ss{h,}/id_rsa",
+        "cat $HOME/.ss{h,}/id_rsa",
+        "cat < .en{v,}",
+        "cat ${x:-.env}",
+        "cat \"${x-.env}\"",
+        "cat ${x:=.env}",
+        "cat ${HOME:+.env}",
+        "cat .${x:-env}",
+        "cat ${x:-${y:-.env}}",
+        "cat ${x:-~/.ssh/id_rsa}",
+        "cat ${x:-$HOME/.ssh/id_rsa}",
+        "mytool ${x:-.env}",
+        "set -- .env; cat $1",
+        "set -- .env; cat \"$@\"",
+        "set -- a .env; shift; cat $*",
+        "f() { cat \"$1\"; }; f .env",
+        "bash -c 'cat $0' .env",
+        "bash -c 'cat \"$@\"' x .env",
         // The home.
         "cat ~/.ssh/id_rsa",
         "cat \"$HOME\"/.ssh/id_rsa",
@@ -210,6 +238,8 @@ fn every_spelling_of_a_forbidden_file_is_denied() {
         "ln -s a.txt b && ls -l b",
         "cd src && cat x",
         "rsync a.txt src",
+        "cat {a.txt,src/x}",
+        "set -- a.txt; echo $1 .env",
     ] {
         assert_eq!(verdict(&around, &SECRET, DefaultMode, command), Allow, "{command}");
     }
@@ -239,6 +269,17 @@ fn nothing_outside_is_read_for_free() {
         "ln -s ~/.ssh/id_rsa k; cat k",
         "grep -nfa.txt x",
         "date -f a.txt",
+        "cd src; cat ../../home/.ssh/id_rsa",
+        "cd gone; ls ..",
+        "cd src || ls ..",
+        "ls ..",
+        "cat -- {a.txt,-l}",
+        "for f in ./-l; do cat $f; done",
+        "for f in -*; do cat -- $f; done",
+        "for f in gone*; do cat $f; done",
+        "for f in *; do (cd src && cat ../../$f); done",
+        "for f in $x; do cat $f; done",
+        "echo $HOME",
     ] {
         assert_eq!(verdict(&around, &[], DefaultMode, command), Ask, "{command}");
         let linking = [(Allow, "Bash(ln *)")];
@@ -251,6 +292,14 @@ fn nothing_outside_is_read_for_free() {
         "cat src/x",
         "sort -k 2 a.txt",
         "date -r a.txt",
+        "cd src && ls ..",
+        "cd src && cat ../a.txt",
+        "(cd src && cat ../a.txt); cat a.txt",
+        "cat {a.txt,src/x}",
+        "for f in src/*; do echo $f; done",
+        "for f in src/* a.txt; do echo \"== $f\"; cat \"$f\"; done",
+        "for i in 1 2; do echo $i; done",
+        "f=a.txt; wc -l $f; head -n 5 \"$f\"",
     ] {
         assert_eq!(verdict(&around, &[], DefaultMode, command), Allow, "{command}");
     }

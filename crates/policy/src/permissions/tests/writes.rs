@@ -116,6 +116,19 @@ fn names_that_a_program_makes_up_are_protected_too() {
     for command in ["split a.txt", "csplit a.txt 1", "git format-patch -1", "ls | xargs sed -i p"] {
         assert_eq!(verdict(&around, &rules, DefaultMode, command), Deny, "{command}");
     }
+    for command in [
+        "gzip -l x.gz",
+        "gzip -dc x.gz",
+        "xz --test x.xz",
+        "rsync -an src dest",
+        "patch --dry-run -p1 -i ok.patch",
+        "script --version",
+    ] {
+        assert_eq!(verdict(&around, &rules, DefaultMode, command), Allow, "{command}");
+    }
+    for command in ["lz4 -l a.txt", "gzip -k a.txt", "rsync -an --log-file=x src dest"] {
+        assert_eq!(verdict(&around, &rules, DefaultMode, command), Deny, "{command}");
+    }
 }
 
 #[test]
