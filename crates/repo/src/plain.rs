@@ -103,6 +103,18 @@ impl Checkout {
         if has_links(&dirs.own) || has_links(&dirs.common) {
             return Some(format!("there are links in {}", dirs.common.display()));
         }
+        // git would wait for whoever writes into a pipe.
+        for path in [
+            self.top().join(".gitignore"),
+            self.top().join(".gitattributes"),
+            dirs.common.join("info/exclude"),
+            dirs.common.join("info/attributes"),
+        ] {
+            let kind = path.symlink_metadata().map(|meta| meta.file_type());
+            if kind.is_ok_and(|kind| !kind.is_file() && !kind.is_dir() && !kind.is_symlink()) {
+                return Some(format!("{} is not a regular file", path.display()));
+            }
+        }
         let Some(files) = self.tracked() else {
             return Some(format!("the index of {here} cannot be read"));
         };
@@ -399,6 +411,11 @@ mod tests {
         fs::write(&hook, "").unwrap();
         assert!(odd().unwrap().contains("post-index-change"));
         fs::remove_file(hook).unwrap();
+        // A pipe would make git wait.
+        let pipe = top.join(".gitignore");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        assert!(odd().unwrap().ends_with(".gitignore is not a regular file"));
+        fs::remove_file(pipe).unwrap();
         // Fetching what is missing asks a helper for a password.
         git(&top, &["config", "remote.origin.promisor", "true"]);
         assert!(odd().unwrap().contains("credential.helper"));

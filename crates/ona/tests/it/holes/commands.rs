@@ -64,6 +64,11 @@ fn a_denied_file_is_denied_however_a_command_names_it() {
         "git commit -F .env",
         "git notes add -F .env",
         "yq .env",
+        "cat ~/.ss{h,}/id_rsa",
+        "cat ${x:-.env}",
+        "set -- .env; cat $1",
+        "cd src && cat ~-/.env",
+        "git show HEAD^{tree}:.env",
     ] {
         assert_eq!(verdict(&project, command), "deny", "{command}");
     }
@@ -94,9 +99,25 @@ fn reading_through_a_link_behind_two_dashes_is_not_free() {
     for command in ["cat -- -l", "head -- -l", "sort -- -l", "diff -- -l a.txt"] {
         assert_eq!(verdict(&project, command), "ask", "{command}");
     }
-    for command in ["cat -- a.txt", "cat a.txt", "grep -rn x .", "sed -n 1p a.txt", "git status"] {
+    for command in [
+        "cat -- a.txt",
+        "cat a.txt",
+        "grep -rn x .",
+        "sed -n 1p a.txt",
+        "git status",
+        "cd .git/.. && cat ./a.txt",
+        "for f in *.txt; do echo $f; cat \"$f\"; done",
+    ] {
         assert_eq!(verdict(&project, command), "allow", "{command}");
     }
+}
+
+#[test]
+fn a_question_says_why_the_rule_that_seems_to_allow_it_does_not() {
+    let project = governed(&json!({"permissions": {"allow": ["Bash(timeout *)"]}}));
+    let said = project.refused("Bash", json!({"command": "timeout 60 cargo test"}));
+    let why = "Bash(timeout *) does not cover `timeout 60 cargo test`: it runs `cargo`, which the rule does not name";
+    assert!(said.contains(why), "{said}");
 }
 
 #[test]
