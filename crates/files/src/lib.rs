@@ -6,6 +6,7 @@
 //! - [`resolve`] finds the real file of a path, through `..` and symlinks.
 //! - [`jsonl`] appends to a file of JSON lines whose last line may be torn, and reads it from both ends.
 //! - [`jsonc`] changes one value of a hand-written JSON file, and no other byte of it.
+//! - [`text`] tells from the first bytes whether a file is text, and in which encoding.
 //!
 //! Not here: which paths may be accessed (see `ona-policy` and the gate), and temporary directories.
 //! The errors do not name the file: the caller adds its name as the user gave it.
@@ -26,6 +27,7 @@ mod read;
 mod replace;
 mod resolve;
 mod resolved;
+pub mod text;
 
 pub use lock::{Lock, LockError};
 pub use read::{

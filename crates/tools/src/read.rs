@@ -13,6 +13,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use ona_effects::Effects;
 use ona_files::MAX_WHOLE;
+use ona_files::text::{Kind, is_bytewise, sniff};
 use ona_mcp::Hints;
 use ona_policy::RuleSubject;
 use ona_policy::secrets::Redactor;
@@ -25,7 +26,7 @@ use crate::context::{Place, ToolContext, ToolSettings};
 use crate::facts::Facts;
 use crate::helper::read_aside;
 use crate::input::{InputError, lenient_count};
-use crate::text::{self, Kind, Lines, Window, count};
+use crate::text::{self, Lines, Window, count};
 use crate::tool::{BuiltIn, Refusal, blocking};
 use crate::write::{existing, target, unreadable};
 use crate::{notebook, pdf, picture};
@@ -246,14 +247,14 @@ fn show_text(
     let asked = input.offset.is_some() || input.limit.is_some();
     let first = input.offset.unwrap_or(1).max(1);
     let whole = reader.start.len() as u64 == size || size == 0;
-    match text::sniff(&reader.start, whole) {
+    match sniff(&reader.start, whole) {
         Kind::Text(encoding, mark) => {
             if !asked && size > settings.read_max_bytes {
                 return Err(too_large(path, size, settings.read_max_bytes));
             }
             let count = input.limit.unwrap_or(DEFAULT_LINES);
             let mut window = Window::new(first, count, encoding, redactor);
-            let read = if text::is_bytewise(encoding) {
+            let read = if is_bytewise(encoding) {
                 let mut skip = mark;
                 reader.each(|piece| {
                     let skipped = skip.min(piece.len());

@@ -2,13 +2,14 @@
 
 use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
 use htmd::HtmlToMarkdown;
+use ona_files::text;
 use ona_policy::secrets::Redactor;
 
 use super::MAX_CONTENT;
 use crate::context::ToolContext;
 use crate::helper::{HelperError, read_aside};
+use crate::pdf;
 use crate::read::PDF_TEXT;
-use crate::{pdf, text};
 
 /// The hidden command by which the program turns HTML into Markdown for itself: the converter follows how elements
 /// are nested, and a page can nest them until its stack is full.
