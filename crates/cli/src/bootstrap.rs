@@ -10,8 +10,9 @@ use ona_gate::core::Core;
 use ona_gate::governance::{GovernanceError, Unread, learn_secrets};
 use ona_provider::Model;
 use ona_store::Store;
-use ona_tools::{Host, ToolSettings, Web};
+use ona_tools::{Host, ToolSettings};
 use ona_types::{ConversationId, SessionId};
+use ona_web::Web;
 use tokio::runtime::Runtime;
 
 use crate::agent_args::AgentArgs;

@@ -20,7 +20,8 @@ use ona_hooks::Timeouts;
 use ona_policy::Scope;
 use ona_policy::secrets::holds_secret;
 use ona_repo::Disk;
-use ona_tools::{ToolSettings, WebAccess, WebProxies};
+use ona_tools::ToolSettings;
+use ona_web::{WebAccess, WebProxies};
 
 use crate::bootstrap::directory;
 use crate::error::CliError;

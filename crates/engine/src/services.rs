@@ -3,10 +3,9 @@
 use ona_gate::Gate;
 use ona_gate::services::{AgentIdentity, EngineServices, SkillOrder};
 use ona_hooks::Judge;
-use ona_tools::{
-    AgentOrder, AgentType, Calling, ServiceError, SkillView, Waits, WebFound, WebQuery,
-};
+use ona_tools::{AgentOrder, AgentType, Calling, ServiceError, SkillView, Waits};
 use ona_types::{TaskId, ToolOutput};
+use ona_web::{WebFound, WebQuery};
 
 use crate::agent_side::AgentSide;
 use crate::identity::GENERAL;

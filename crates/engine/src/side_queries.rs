@@ -6,7 +6,7 @@ use std::time::Instant;
 use ona_front::ModelUsed;
 use ona_provider::{Answer, AskError, Citation, Message, Request, Searched, StopReason, WebSearch};
 use ona_store::{Step, StoreError};
-use ona_tools::{WebFound, WebHit, WebQuery};
+use ona_web::{WebFound, WebHit, WebQuery};
 use tokio_util::sync::CancellationToken;
 
 use crate::model_handle::ModelHandle;

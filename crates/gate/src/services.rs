@@ -11,9 +11,10 @@ use ona_policy::{By, Call};
 use ona_store::{StoreError, TaskRow};
 use ona_tools::{
     AgentOrder, AgentType, AlsoRuled, Calling, Deferred, ServiceError, SessionServices, SkillView,
-    TaskView, Waits, WebFetchSettings, WebFound, WebQuery, WebSearchSettings, Whose,
+    TaskView, Waits, WebFetchSettings, Whose,
 };
 use ona_types::{Behavior, Phase, TaskId, TaskKind, Todo, ToolOutput, ToolUseId};
+use ona_web::{WebFound, WebQuery, WebSearchSettings};
 
 use super::Gate;
 

@@ -281,7 +281,7 @@ pub enum Command {
     },
 
     /// Print the HTML on standard input as Markdown (run by the WebFetch tool)
-    #[command(hide = true, name = ona_tools::HTML_TEXT)]
+    #[command(hide = true, name = ona_web::HTML_TEXT)]
     HtmlText,
 
     /// Serve a model on loopback that answers from a script (for experiments and tests)

@@ -80,7 +80,7 @@ pub fn pdf_text(pages: Option<&str>, bytes: Option<usize>) -> Result<ExitCode, C
 pub fn html_text() -> Result<ExitCode, CliError> {
     ona_sandbox::bound_memory(MAX_MEMORY);
     let html = standard_input()?;
-    match ona_tools::markdown(&String::from_utf8_lossy(&html)) {
+    match ona_web::markdown(&String::from_utf8_lossy(&html)) {
         Ok(text) => {
             print_line(&text)
                 .map_err(|error| CliError::failed(format!("cannot print the text: {error}")))?;

@@ -15,11 +15,11 @@ use ona_effects::Effects;
 use ona_policy::secrets::Redactor;
 use ona_types::gate::Permit;
 use ona_types::{BoxError, FileView, SessionId, ToolUseId};
+use ona_web::Web;
 use tokio_util::sync::CancellationToken;
 
 use crate::services::{Calling, SessionServices};
 use crate::tool::Refusal;
-use crate::web::Web;
 
 /// Where a call happens.
 #[derive(Clone, Debug, PartialEq, Eq)]

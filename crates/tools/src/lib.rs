@@ -74,13 +74,12 @@ pub use mcp::{PREFIX, ServerTool, UnconnectedTool};
 pub use read::PDF_TEXT;
 pub use services::{
     AgentOrder, AgentType, Calling, Deferred, ServiceError, SessionServices, SkillView, TaskView,
-    Waits, WebFetchSettings, WebFound, WebHit, WebQuery, WebSearchSettings, Whose,
+    Waits, WebFetchSettings, Whose,
 };
 pub use structured::{STRUCTURED_OUTPUT, SchemaError, StructuredOutput, misfit};
 pub use task::end_of as end_of_file;
 pub use tool::{Running, Tool};
 pub use tool_search::rank;
-pub use web::{BACKENDS, HTML_TEXT, HtmlError, Web, WebAccess, WebProxies, markdown};
 
 use tool::Adapter;
 

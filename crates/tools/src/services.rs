@@ -11,6 +11,7 @@ use std::sync::Arc;
 use ona_mcp::{OnProgress, Pool};
 use ona_types::gate::Permit;
 use ona_types::{Phase, TaskEnd, TaskKind, Todo, ToolOutput, ToolUseId};
+use ona_web::{WebFound, WebQuery, WebSearchSettings};
 use tokio_util::sync::CancellationToken;
 
 use crate::facts::AlsoRuled;
@@ -59,37 +60,6 @@ pub struct SkillView {
     pub only_instructs: bool,
     /// The type of agent that it runs in, where it runs in one of its own.
     pub agent_type: Option<String>,
-}
-
-/// A search of the web.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct WebQuery {
-    /// What is looked for.
-    pub query: String,
-    /// Only on these domains, if there are any.
-    pub allowed_domains: Vec<String>,
-    /// Not on these.
-    pub blocked_domains: Vec<String>,
-}
-
-/// A page that a search found.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WebHit {
-    /// Its title.
-    pub title: String,
-    /// Its address.
-    pub url: String,
-    /// What it says, where the search tells.
-    pub snippet: String,
-}
-
-/// The result of a search.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct WebFound {
-    /// The pages, best first.
-    pub hits: Vec<WebHit>,
-    /// The searcher's summary, if it gives one.
-    pub remarks: String,
 }
 
 /// A background task, running or ended.
@@ -157,15 +127,6 @@ pub struct WebFetchSettings {
     pub summarize: bool,
     /// Hosts that may be fetched from although their addresses are not public.
     pub private_hosts: Vec<String>,
-}
-
-/// `webSearch` of the settings in force.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct WebSearchSettings {
-    /// The name of the backend.
-    pub backend: Option<&'static str>,
-    /// Its address.
-    pub url: Option<String>,
 }
 
 /// The session's side of a call.

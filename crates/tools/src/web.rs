@@ -1,114 +1,17 @@
-//! The web, as WebFetch and WebSearch see it.
-//!
-//! Web content is data: it is limited in size and time, turned into text, and never obeyed. Where a
-//! request goes is decided here alone: a name is resolved once, every resulting address is checked, and the
-//! connection is made to one of exactly those (`names`).
+//! The two tools for the web, WebFetch and WebSearch. How the web is reached is in `ona-web`.
 
-mod backend;
-mod cache;
 mod fetch;
-mod get;
-mod names;
 mod page;
-mod public;
 mod search;
-
-use std::fmt;
-use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ona_policy::secrets::Redactor;
 use ona_types::TRUNCATED_SUFFIX;
-use secrecy::SecretString;
 
-use cache::Cache;
-use names::{Names, SystemNames};
-
-pub use backend::BACKENDS;
 pub(crate) use fetch::WebFetch;
-pub use page::{HTML_TEXT, HtmlError, markdown};
 pub(crate) use search::WebSearch;
-
-/// The user agent of every request.
-const USER_AGENT: &str = concat!("ona/", env!("CARGO_PKG_VERSION"));
 
 /// S0 §7.1: the limit for a page or a list of hits, in bytes.
 const MAX_CONTENT: usize = 1_048_576;
-
-/// What the operator's environment gives for the web.
-#[derive(Clone, Default)]
-pub struct WebAccess {
-    /// The key for Brave's search.
-    pub brave_key: Option<SecretString>,
-    /// The key for Tavily's search.
-    pub tavily_key: Option<SecretString>,
-    /// The proxies to a search backend. Pages are never fetched through them: a proxy would resolve names by
-    /// itself and bypass the address check.
-    pub proxies: WebProxies,
-    /// A PEM file with certificates to trust besides the system's.
-    pub extra_ca: Option<PathBuf>,
-}
-
-/// Proxies, in the form of the well-known variables.
-#[derive(Clone, Default)]
-pub struct WebProxies {
-    /// `http_proxy`.
-    pub http: Option<String>,
-    /// `https_proxy`.
-    pub https: Option<String>,
-    /// `no_proxy`.
-    pub none_for: Option<String>,
-}
-
-/// The web as one process sees it: the ways there, and what was fetched lately.
-pub struct Web {
-    access: WebAccess,
-    names: Arc<dyn Names>,
-    cache: Mutex<Cache>,
-}
-
-impl Web {
-    /// With nothing fetched yet.
-    pub fn new(access: WebAccess) -> Self {
-        Self { access, names: Arc::new(SystemNames), cache: Mutex::default() }
-    }
-
-    /// What was fetched lately. It is whole between any two statements, so a panic elsewhere spoils nothing.
-    fn cache(&self) -> MutexGuard<'_, Cache> {
-        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The certificates to trust besides the system's.
-    fn extra_ca(&self) -> Result<Vec<reqwest::Certificate>, ExtraCaError> {
-        let Some(file) = &self.access.extra_ca else { return Ok(Vec::new()) };
-        let pem = ona_files::content(file)
-            .map_err(|error| ExtraCaError::Unreadable { file: file.clone(), error })?;
-        reqwest::Certificate::from_pem_bundle(&pem)
-            .map_err(|error| ExtraCaError::Invalid { file: file.clone(), error })
-    }
-}
-
-/// Why the certificates that the environment names cannot be used.
-#[derive(Debug, thiserror::Error)]
-enum ExtraCaError {
-    #[error("NODE_EXTRA_CA_CERTS names {}: {error}", file.display())]
-    Unreadable { file: PathBuf, error: std::io::Error },
-    #[error("NODE_EXTRA_CA_CERTS names {}: {}", file.display(), describe(error))]
-    Invalid { file: PathBuf, error: reqwest::Error },
-}
-
-impl Default for Web {
-    fn default() -> Self {
-        Self::new(WebAccess::default())
-    }
-}
-
-impl fmt::Debug for Web {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // It holds keys, and proxies' passwords.
-        f.debug_struct("Web").finish_non_exhaustive()
-    }
-}
 
 /// The text, cut where S0 §7.1 says.
 fn capped(mut content: String, redactor: &Redactor) -> String {
@@ -119,11 +22,15 @@ fn capped(mut content: String, redactor: &Redactor) -> String {
     content
 }
 
-/// The whole chain of causes, which reqwest's own message leaves out.
-fn describe(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(error.source(), |cause| cause.source());
-    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
-}
-
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_too_long_is_cut_and_says_so() {
+        assert_eq!(capped("a".repeat(MAX_CONTENT), &Redactor::default()).len(), MAX_CONTENT);
+        let cut = capped("é".repeat(MAX_CONTENT), &Redactor::default());
+        assert_eq!(cut.len(), MAX_CONTENT + TRUNCATED_SUFFIX.len());
+        assert!(cut.ends_with("é[SDLC_TRUNCATED]"));
+    }
+}

@@ -1,28 +1,25 @@
 //! WebFetch: fetches a page and answers a question about it.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use ona_effects::Effects;
+use ona_http::link;
+use ona_http::private_host::PrivateHost;
 use ona_mcp::Hints;
 use ona_policy::RuleSubject;
 use ona_types::{ToolKind, ToolOutput};
+use ona_web::{Body, Got, Page, check_literal};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use url::Url;
 
-use super::capped;
-use super::get::{self, Body, Got};
-use super::names::check_literal;
-use super::page::{self, Page};
+use super::{capped, page};
 use crate::context::{Place, ToolContext};
 use crate::facts::{Facts, ModelNeed};
 use crate::input::InputError;
 use crate::services::{SessionServices, WebFetchSettings};
 use crate::text::count;
 use crate::tool::{BuiltIn, Refusal};
-use ona_http::link;
-use ona_http::private_host::PrivateHost;
 
 /// The limit for the part of a page that the model reads, in bytes.
 const MAX_READ: usize = 200_000;
@@ -137,11 +134,11 @@ async fn page(
     let web = &cx.host.web;
     let is_private = settings.private.iter().any(|host| host.covers(url));
     let key = (link::asked(url.clone(), is_private).into(), is_private);
-    if let Some(page) = web.cache().get(&key, Instant::now()) {
+    if let Some(page) = web.cached(&key) {
         return Ok(Fetched::Page { page, cached: true });
     }
     let limit = cx.settings.web_timeout;
-    let got = tokio::time::timeout(limit, get::get(web, url, &settings.private)).await;
+    let got = tokio::time::timeout(limit, ona_web::get(web, url, &settings.private)).await;
     let got = got.map_err(|_| {
         let limit = limit.as_secs_f64();
         Refusal::Internal(format!("{url} was not fetched within {limit} s (ONA_WEB_TIMEOUT_MS)"))
@@ -161,7 +158,7 @@ async fn page(
     })?;
     let (url, kind, cut) = (url.into(), kind.name(), cut || shortened);
     let page = Arc::new(Page { url, status, kind, bytes: size, text, cut });
-    web.cache().put(key, &page, Instant::now());
+    web.keep(key, &page);
     Ok(Fetched::Page { page, cached: false })
 }
 

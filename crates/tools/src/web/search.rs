@@ -1,21 +1,21 @@
 //! WebSearch: asked of the provider where it searches by itself, else of the backend that the operator chose.
 
 use ona_effects::Effects;
+use ona_http::link;
 use ona_mcp::Hints;
 use ona_policy::secrets::Redactor;
 use ona_types::{ToolKind, ToolOutput};
+use ona_web::{Backend, BackendError, NOT_SET, WebHit, WebQuery};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 use url::{Host, Url};
 
-use super::backend::{self, Backend, BackendError};
 use super::capped;
 use crate::context::{Place, ToolContext};
 use crate::facts::{Facts, ModelNeed};
 use crate::input::InputError;
-use crate::services::{SessionServices, WebFound, WebHit, WebQuery};
+use crate::services::SessionServices;
 use crate::tool::{BuiltIn, Refusal};
-use ona_http::link;
 
 /// The minimum length of a query.
 const MIN_QUERY: usize = 2;
@@ -25,6 +25,8 @@ const MAX_QUERY: usize = 1000;
 const MAX_DOMAINS: usize = 64;
 /// The limit for a page's snippet.
 const MAX_SNIPPET: usize = 500;
+/// The limit for a backend's error message.
+const MAX_ERROR_CHARS: usize = 300;
 
 pub(crate) struct WebSearch;
 
@@ -124,7 +126,7 @@ async fn search(query: &WebQuery, cx: &ToolContext<'_>) -> Result<ToolOutput, Re
         (Some(Err(why)), false) => return Err(Refusal::rejected(format!("no search: {why}"))),
         // If the provider's search fails, a configured backend is used.
         (_, true) => {
-            let rejected = |error: BackendError| Refusal::Rejected(error.masked(cx.redactor));
+            let rejected = |error: BackendError| Refusal::Rejected(masked(error, cx.redactor));
             let backend = Backend::of(&settings, &cx.host.web).map_err(rejected)?;
             let limit = cx.settings.web_timeout;
             let asked = tokio::time::timeout(limit, backend.ask(query, &cx.host.web)).await;
@@ -136,13 +138,21 @@ async fn search(query: &WebQuery, cx: &ToolContext<'_>) -> Result<ToolOutput, Re
             })?;
             (backend.name(), found.map_err(rejected)?)
         }
-        (None, false) => return Err(Refusal::rejected(backend::NOT_SET)),
+        (None, false) => return Err(Refusal::rejected(NOT_SET)),
     };
     let hits: Vec<&WebHit> = found.hits.iter().filter(|hit| wanted(hit, query)).collect();
     let content = shown(query, &hits, &found.remarks, cx.redactor);
     Ok(ToolOutput::success(capped(content, cx.redactor))
         .with_detail("by", by)
         .with_detail("hits", hits.len()))
+}
+
+/// The message of a backend's error, in which what the backend said is masked and then cut.
+fn masked(mut error: BackendError, redactor: &Redactor) -> String {
+    if let BackendError::Refused { said, .. } = &mut error {
+        *said = redactor.first_chars(said, MAX_ERROR_CHARS);
+    }
+    error.to_string()
 }
 
 /// Whether a hit is a page of a domain that was asked for: backends do not all keep to that.
@@ -188,11 +198,6 @@ fn flat(text: &str, redactor: &Redactor) -> String {
         Some(_) => format!("{}…", redactor.first_chars(&text, MAX_SNIPPET)),
         None => text,
     }
-}
-
-/// The result of a search, from a backend's list.
-pub(super) fn found(hits: Vec<WebHit>) -> WebFound {
-    WebFound { hits, remarks: String::new() }
 }
 
 #[cfg(test)]

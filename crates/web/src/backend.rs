@@ -1,22 +1,20 @@
 //! Search backends that the operator chooses: SearXNG, Brave, Tavily.
 
-use ona_policy::secrets::Redactor;
+use ona_http::link::{self, LinkError};
 use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderValue};
 use reqwest::{NoProxy, Proxy, RequestBuilder, StatusCode};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Value, json};
 use url::{Host, Url};
 
-use super::search::found;
-use super::{ExtraCaError, USER_AGENT, Web, WebProxies, describe};
-use crate::services::{WebFound, WebHit, WebQuery, WebSearchSettings};
-use ona_http::link::{self, LinkError};
+use crate::search::{WebFound, WebHit, WebQuery, WebSearchSettings};
+use crate::{ExtraCaError, USER_AGENT, Web, WebProxies, describe};
 
 /// The backends there are.
-pub const BACKENDS: [&str; 3] = ["searxng", "brave", "tavily"];
+const BACKENDS: [&str; 3] = ["searxng", "brave", "tavily"];
 
 /// The message if no backend is available.
-pub(super) const NOT_SET: &str = "no search backend is configured: this session's provider has no web search, \
+pub const NOT_SET: &str = "no search backend is configured: this session's provider has no web search, \
     and the setting webSearch.backend is not set. The operator can set it to searxng (with webSearch.url), to brave \
     (with the key in BRAVE_API_KEY) or to tavily (with the key in TAVILY_API_KEY), for example by \
     `ona config set --scope user webSearch.backend brave`";
@@ -25,12 +23,11 @@ pub(super) const NOT_SET: &str = "no search backend is configured: this session'
 const MAX_HITS: usize = 10;
 /// The limit for an answer, in bytes.
 const MAX_RESPONSE: usize = 4 << 20;
-/// The limit for a backend's error message.
-const MAX_ERROR_CHARS: usize = 300;
 
 /// Why a backend did not answer a search.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum BackendError {
+#[allow(missing_docs, reason = "the messages say it")]
+pub enum BackendError {
     #[error("the setting webSearch.backend is `{0}`; the backends are {known}", known = BACKENDS.join(", "))]
     Unknown(String),
     #[error(
@@ -67,6 +64,7 @@ pub(super) enum BackendError {
         name: &'static str,
         url: Box<Url>,
         status: StatusCode,
+        /// All that the backend said, not masked.
         said: String,
         hint: &'static str,
     },
@@ -76,18 +74,8 @@ pub(super) enum BackendError {
     NoResults { name: &'static str, url: Box<Url> },
 }
 
-impl BackendError {
-    /// The message, in which what the backend said is masked and then cut.
-    pub(super) fn masked(mut self, redactor: &Redactor) -> String {
-        if let Self::Refused { said, .. } = &mut self {
-            *said = redactor.first_chars(said, MAX_ERROR_CHARS);
-        }
-        self.to_string()
-    }
-}
-
 /// A backend, ready to be asked.
-pub(super) struct Backend<'w> {
+pub struct Backend<'w> {
     kind: Kind,
     url: Url,
     key: Option<&'w SecretString>,
@@ -136,7 +124,7 @@ fn is_safe(url: &Url) -> bool {
 
 impl<'w> Backend<'w> {
     /// The one that the settings name, with what it needs.
-    pub(super) fn of(settings: &WebSearchSettings, web: &'w Web) -> Result<Self, BackendError> {
+    pub fn of(settings: &WebSearchSettings, web: &'w Web) -> Result<Self, BackendError> {
         let name = settings.backend.unwrap_or_default();
         let Some((kind, name, default, path)) = KINDS.iter().find(|(_, known, ..)| *known == name)
         else {
@@ -162,12 +150,13 @@ impl<'w> Backend<'w> {
         Ok(Self { kind: *kind, url: address(&base, path), key })
     }
 
-    pub(super) fn name(&self) -> &'static str {
+    /// Its name in the settings.
+    pub fn name(&self) -> &'static str {
         KINDS.iter().find(|(kind, ..)| *kind == self.kind).map_or("", |(_, name, ..)| name)
     }
 
     /// Asks it.
-    pub(super) async fn ask(&self, query: &WebQuery, web: &Web) -> Result<WebFound, BackendError> {
+    pub async fn ask(&self, query: &WebQuery, web: &Web) -> Result<WebFound, BackendError> {
         let request = self.request(query, &self.client(web)?)?;
         let (name, url) = (self.name(), &self.url);
         let failed = |error: reqwest::Error| BackendError::Unreachable {
@@ -189,7 +178,8 @@ impl<'w> Backend<'w> {
         }
         let answer: Value = serde_json::from_slice(&body)
             .map_err(|error| BackendError::NotJson { name, url: Box::new(url.clone()), error })?;
-        self.hits(&answer).map(found)
+        let hits = self.hits(&answer)?;
+        Ok(WebFound { hits, remarks: String::new() })
     }
 
     fn client(&self, web: &Web) -> Result<reqwest::Client, BackendError> {
@@ -335,7 +325,7 @@ fn proxies(given: &WebProxies) -> Result<Vec<Proxy>, BackendError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::web::WebAccess;
+    use crate::WebAccess;
 
     fn with_keys() -> Web {
         let key = || Some(SecretString::from("key-of-this-test"));

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::page::Page;
+use crate::page::Page;
 
 /// How long a page counts as known.
 const FRESH: Duration = Duration::from_secs(15 * 60);
@@ -15,18 +15,18 @@ const MAX_BYTES: usize = 16 << 20;
 
 /// The key of a page: its URL, and whether the operator allowed the host at that time. A host
 /// that is no longer allowed is not served from the cache either.
-pub(super) type Key = (String, bool);
+pub type CacheKey = (String, bool);
 
 /// The pages, oldest first.
 #[derive(Default)]
-pub(super) struct Cache {
-    pages: VecDeque<(Key, Instant, Arc<Page>)>,
+pub(crate) struct Cache {
+    pages: VecDeque<(CacheKey, Instant, Arc<Page>)>,
     bytes: usize,
 }
 
 impl Cache {
     /// The page, if it is still fresh.
-    pub(super) fn get(&mut self, key: &Key, now: Instant) -> Option<Arc<Page>> {
+    pub(crate) fn get(&mut self, key: &CacheKey, now: Instant) -> Option<Arc<Page>> {
         let is_old = |since: &Instant| now.saturating_duration_since(*since) >= FRESH;
         while self.pages.front().is_some_and(|(_, since, _)| is_old(since)) {
             self.drop_oldest();
@@ -35,7 +35,7 @@ impl Cache {
     }
 
     /// Stores a page; the oldest are dropped if there is no room.
-    pub(super) fn put(&mut self, key: Key, page: &Arc<Page>, now: Instant) {
+    pub(crate) fn put(&mut self, key: CacheKey, page: &Arc<Page>, now: Instant) {
         if let Some(at) = self.pages.iter().position(|(known, ..)| *known == key)
             && let Some((.., old)) = self.pages.remove(at)
         {
@@ -63,7 +63,7 @@ mod tests {
         Arc::new(Page { text: "a".repeat(length), ..Page::default() })
     }
 
-    fn key(name: &str) -> Key {
+    fn key(name: &str) -> CacheKey {
         (name.to_owned(), false)
     }
 

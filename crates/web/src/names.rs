@@ -5,25 +5,28 @@
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::pin::Pin;
 use std::sync::Arc;
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use url::{Host, Url};
 
-use super::public::not_public;
-use crate::services::Waits;
+use crate::public::not_public;
+
+/// The addresses of a name, to be awaited.
+pub(crate) type LookedUp = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>>;
 
 /// Looks names up.
-pub(super) trait Names: Send + Sync {
+pub(crate) trait Names: Send + Sync {
     /// The addresses a name leads to.
-    fn look_up(&self, name: &str) -> Waits<'static, io::Result<Vec<IpAddr>>>;
+    fn look_up(&self, name: &str) -> LookedUp;
 }
 
 /// As the system does.
-pub(super) struct SystemNames;
+pub(crate) struct SystemNames;
 
 impl Names for SystemNames {
-    fn look_up(&self, name: &str) -> Waits<'static, io::Result<Vec<IpAddr>>> {
+    fn look_up(&self, name: &str) -> LookedUp {
         let name = name.to_owned();
         Box::pin(async move {
             let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
@@ -34,7 +37,8 @@ impl Names for SystemNames {
 
 /// A host that leads to an address which is not public.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum NotPublic {
+#[allow(missing_docs, reason = "the messages say it")]
+pub enum NotPublic {
     #[error(
         "{host} resolves to {address}, which is {what}: only public addresses are fetched. The operator can allow it \
          with the setting webFetch.allowPrivateHosts"
@@ -48,7 +52,7 @@ pub(super) enum NotPublic {
 }
 
 /// Refuses a host that is written as an address, which no resolver gets to see.
-pub(super) fn check_literal(url: &Url) -> Result<(), NotPublic> {
+pub fn check_literal(url: &Url) -> Result<(), NotPublic> {
     let address: IpAddr = match url.host() {
         Some(Host::Ipv4(address)) => address.into(),
         Some(Host::Ipv6(address)) => address.into(),
@@ -61,10 +65,10 @@ pub(super) fn check_literal(url: &Url) -> Result<(), NotPublic> {
 }
 
 /// Hands over addresses that were checked.
-pub(super) struct Checked {
-    pub(super) names: Arc<dyn Names>,
+pub(crate) struct Checked {
+    pub(crate) names: Arc<dyn Names>,
     /// The operator has opened the host.
-    pub(super) is_private: bool,
+    pub(crate) is_private: bool,
 }
 
 impl Resolve for Checked {

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
+use ona_http::link::{self, LinkError};
+use ona_http::private_host::PrivateHost;
 use reqwest::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, LOCATION};
 use reqwest::{Response, StatusCode};
 use url::Url;
 
-use super::names::{Checked, NotPublic, check_literal};
-use super::page::{self, Kind, NotText};
-use super::{ExtraCaError, USER_AGENT, Web, describe};
-use ona_http::link::{self, LinkError};
-use ona_http::private_host::PrivateHost;
+use crate::names::{Checked, NotPublic, check_literal};
+use crate::page::{self, Kind, NotText};
+use crate::{ExtraCaError, USER_AGENT, Web, describe};
 
 /// The limit for a body after decompression, in bytes.
 const MAX_BODY: usize = 10 << 20;
@@ -27,31 +27,41 @@ const WANTED: &str = "text/markdown, text/html;q=0.9, application/xhtml+xml;q=0.
 
 /// What was got.
 #[derive(Debug)]
-pub(super) enum Got {
+pub enum Got {
+    /// The page.
     Page(Body),
     /// The page is at another host, which needs a new permission.
     Elsewhere {
+        /// What redirects.
         from: Url,
+        /// Where it redirects to.
         to: Url,
+        /// With this HTTP status.
         status: u16,
     },
 }
 
 /// A page as it came.
 #[derive(Debug)]
-pub(super) struct Body {
-    pub(super) url: Url,
-    pub(super) status: u16,
-    pub(super) kind: Kind,
-    pub(super) content_type: Option<String>,
-    pub(super) bytes: Vec<u8>,
+pub struct Body {
+    /// Where it came from in the end.
+    pub url: Url,
+    /// The HTTP status.
+    pub status: u16,
+    /// What it is.
+    pub kind: Kind,
+    /// What the server says that it is.
+    pub content_type: Option<String>,
+    /// Its bytes, decompressed.
+    pub bytes: Vec<u8>,
     /// There is more of it.
-    pub(super) cut: bool,
+    pub cut: bool,
 }
 
 /// Why a page could not be fetched.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum GetError {
+#[allow(missing_docs, reason = "the messages say it")]
+pub enum GetError {
     #[error(transparent)]
     NotPublic(#[from] NotPublic),
     #[error("{url} cannot be fetched: {why}")]
@@ -82,7 +92,7 @@ pub(super) enum GetError {
 }
 
 /// Fetches a page, and follows redirects on the same host.
-pub(super) async fn get(web: &Web, start: &Url, private: &[PrivateHost]) -> Result<Got, GetError> {
+pub async fn get(web: &Web, start: &Url, private: &[PrivateHost]) -> Result<Got, GetError> {
     let mut url = start.clone();
     let mut been: Vec<Url> = Vec::new();
     loop {
