@@ -115,7 +115,7 @@ fn reading_through_a_link_behind_two_dashes_is_not_free() {
 #[test]
 fn a_question_says_why_the_rule_that_seems_to_allow_it_does_not() {
     let project = governed(&json!({"permissions": {"allow": ["Bash(timeout *)"]}}));
-    let said = project.refused("Bash", json!({"command": "timeout 60 cargo test"}));
+    let said = run(&mut project.ona(["explain", "--bash", "timeout 60 cargo test"])).stdout;
     let why = "Bash(timeout *) does not cover `timeout 60 cargo test`: it runs `cargo`, which the rule does not name";
     assert!(said.contains(why), "{said}");
 }
