@@ -254,7 +254,7 @@ fn has_links(git_dir: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::git;
+    use crate::testing::{git, pipe};
 
     #[test]
     fn worktrees_of_the_project_are_as_free_as_the_project() {
@@ -412,10 +412,10 @@ mod tests {
         assert!(odd().unwrap().contains("post-index-change"));
         fs::remove_file(hook).unwrap();
         // A pipe would make git wait.
-        let pipe = top.join(".gitignore");
-        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let ignored = top.join(".gitignore");
+        pipe(&ignored);
         assert!(odd().unwrap().ends_with(".gitignore is not a regular file"));
-        fs::remove_file(pipe).unwrap();
+        fs::remove_file(ignored).unwrap();
         // Fetching what is missing asks a helper for a password.
         git(&top, &["config", "remote.origin.promisor", "true"]);
         assert!(odd().unwrap().contains("credential.helper"));

@@ -1,4 +1,4 @@
-//! The real git, for tests.
+//! The real git and real pipes, for tests.
 
 use std::path::Path;
 use std::process::Command;
@@ -14,4 +14,11 @@ pub(crate) fn git(dir: &Path, args: &[&str]) {
         .output()
         .unwrap();
     assert!(done.status.success(), "{args:?}: {}", String::from_utf8_lossy(&done.stderr));
+}
+
+/// Creates a named pipe, in the place of what is there.
+#[allow(clippy::disallowed_methods, reason = "a real pipe")]
+pub(crate) fn pipe(path: &Path) {
+    let _ = std::fs::remove_file(path);
+    assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
 }

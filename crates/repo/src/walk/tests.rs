@@ -1,10 +1,10 @@
 use std::collections::BTreeSet;
 use std::os::unix::fs::symlink;
-use std::process::Command;
 
 use ignore::overrides::OverrideBuilder;
 
 use super::*;
+use crate::testing::pipe;
 
 fn tree(files: &[(&str, &str)]) -> (tempfile::TempDir, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
@@ -24,12 +24,6 @@ fn names(root: &Path, walk: &WalkBuilder) -> BTreeSet<String> {
 
 fn walked(root: &Path, filters: Filters) -> BTreeSet<String> {
     names(root, &walker(root, filters, |entry| entry.file_name() != ".git"))
-}
-
-/// Creates a named pipe.
-#[allow(clippy::disallowed_methods, reason = "a real pipe")]
-fn pipe(path: &Path) {
-    assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
 }
 
 /// The tree of every test that compares with the crate's own reading.

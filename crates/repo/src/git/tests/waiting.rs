@@ -3,11 +3,7 @@
 use std::time::Instant;
 
 use super::*;
-
-fn pipe(path: &Path) {
-    let _ = fs::remove_file(path);
-    assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
-}
+use crate::testing::pipe;
 
 fn sparse(path: &Path) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
