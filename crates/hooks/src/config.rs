@@ -425,6 +425,9 @@ fn text<'m>(map: &'m Map<String, Value>, key: &str) -> Option<&'m str> {
     map.get(key).and_then(Value::as_str)
 }
 
+/// The kinds of handlers.
+const HANDLER_TYPES: [&str; 4] = ["command", "http", "prompt", "agent"];
+
 /// Why an entry is not a handler.
 #[derive(Debug, thiserror::Error)]
 enum HandlerError {
@@ -451,7 +454,12 @@ enum HandlerError {
 impl HandlerError {
     /// Whether it is a kind of hook that ona does not have, or not for this event.
     fn is_unknown_here(&self) -> bool {
-        matches!(self, Self::OnlyCommands(_) | Self::NotAsked { .. } | Self::Type(_))
+        match self {
+            Self::OnlyCommands(_) | Self::NotAsked { .. } => true,
+            // What is misspelt was meant to be one that it has.
+            Self::Type(kind) => ona_types::nearest(kind, HANDLER_TYPES).is_none(),
+            _ => false,
+        }
     }
 }
 

@@ -6,7 +6,7 @@
 use std::fmt::{self, Write as _};
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -39,6 +39,12 @@ pub fn listen(cli: &Options) -> Result<(), CliError> {
 }
 
 fn open(path: &Path, here: &Path) -> Result<File, CliError> {
+    // Nobody may be there to read from a pipe; those of the process itself are read.
+    let is_pipe = std::fs::metadata(here.join(path)).is_ok_and(|meta| meta.file_type().is_fifo());
+    if is_pipe && !path.starts_with("/dev") && !path.starts_with("/proc") {
+        return Err(CliError::usage(format!("--debug-file {}: it is a pipe", path.display()))
+            .hint("give a file that can be written; messages are appended"));
+    }
     // It shows what was done and where: its owner's alone, as the record is.
     OpenOptions::new().append(true).create(true).mode(0o600).open(here.join(path)).map_err(
         |error| {

@@ -17,7 +17,7 @@ use crate::message::Answer;
 use crate::model::ProviderKind;
 use crate::{anthropic, openai, retry};
 
-/// The limit for an answer that is not streamed.
+/// The limit for an answer, streamed or not.
 const ANSWER_CAP: usize = 64 << 20;
 /// The limit for an error response.
 const REFUSAL_CAP: usize = 64 << 10;
@@ -221,6 +221,7 @@ async fn follow(
     let mut parser = Parser::default();
     let mut events = Vec::new();
     let mut seen = Vec::new();
+    let mut length = 0;
     while !decoder.done() {
         let limit = if decoder.whole() { limit.min(AFTERWORD) } else { limit };
         let chunk = match timeout(limit, response.chunk()).await {
@@ -241,6 +242,10 @@ async fn follow(
             }
             Err(_) => return Err(FailedAttempt::cut(silent(line, limit))),
         };
+        length += chunk.len();
+        if length > ANSWER_CAP {
+            return Err(FailedAttempt::foreign(BodyError::TooLarge(ANSWER_CAP).to_string()));
+        }
         if !declared && !decoder.heard() && seen.len() < REFUSAL_CAP {
             seen.extend_from_slice(&chunk);
         }

@@ -1,6 +1,5 @@
 //! The environment variables for models: provider, address, credentials, limits and timeouts.
 
-use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -50,6 +49,9 @@ variables! {
     HTTPS_PROXY = "HTTPS_PROXY", "unset", "The proxy for https:// addresses; `https_proxy` is read too.";
     NO_PROXY = "NO_PROXY", "unset", "Hosts that are contacted directly; `no_proxy` is read too.";
 }
+
+/// The limit for a file of certificates.
+const MAX_CERTIFICATES: u64 = 4 << 20;
 
 /// What the environment says about models.
 pub struct Models {
@@ -161,9 +163,12 @@ pub fn transport(base_url: &str, anthropic: bool) -> Result<Transport, CliError>
     let (proxies, extra_ca) = ways()?;
     transport.proxies = proxies;
     if let Some(file) = extra_ca {
-        let pem = fs::read(&file)
-            .map_err(|error| EXTRA_CA.refuse(format!("names {}: {error}", file.display())))?;
-        transport.extra_ca = Some(pem);
+        let refuse = |why: &dyn std::fmt::Display| {
+            EXTRA_CA.refuse(format!("names {}: {why}", file.display()))
+        };
+        let pem =
+            ona_files::read_at_most(&file, MAX_CERTIFICATES).map_err(|error| refuse(&error))?;
+        transport.extra_ca = Some(pem.ok_or_else(|| refuse(&"there is no such file"))?);
     }
     if let Some(millis) = number(&TIMEOUT)? {
         transport.answer_timeout = Duration::from_millis(millis);

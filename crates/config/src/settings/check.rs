@@ -257,7 +257,14 @@ fn hooks(json: &mut Map<String, Value>) -> Findings {
         Some(Value::Object(events)) => events.retain(|event, matchers| {
             let key = format!("hooks.{event}");
             found.push(match (event.parse::<HookEvent>(), &mut *matchers) {
-                (Err(unknown), _) => Finding::new(key, format!("{unknown}: {NOT_RUN}")),
+                // What is misspelt was meant to be a guard; what is not may be another product's event.
+                (Err(unknown), _) => match unknown.meant() {
+                    Some(meant) => {
+                        let why = format!("{unknown}, did you mean `{meant}`?: {NOT_RUN}");
+                        Finding::new(key, why).of_guard()
+                    }
+                    None => Finding::new(key, format!("{unknown}: {NOT_RUN}")),
+                },
                 (Ok(_), Value::Array(list)) => {
                     found.extend(sift(list, &key, matcher));
                     return true;
@@ -283,9 +290,12 @@ fn matcher(entry: &mut Value, key: &str) -> Verdict {
     usable(entry, key).map_err(not_run)
 }
 
-/// A hook that cannot be read counts as a guard; a hook for an unknown event does not.
+/// A hook that cannot be read counts as a guard; a hook for an unknown event does not, unless that is misspelt.
 fn not_run(unusable: Unusable) -> Unusable {
-    let is_guard = !matches!(unusable, Unusable::Event(_));
+    let is_guard = match &unusable {
+        Unusable::Event(unknown) => unknown.meant().is_some(),
+        _ => true,
+    };
     Unusable::NotRun(Box::new(unusable)).in_guard(is_guard)
 }
 

@@ -124,6 +124,7 @@ impl Governance {
             mode: config.mode.or_else(|| session_mode(&layers)),
             outputs: host.outputs_of(&seat.session),
             protected: protected(&roots, store),
+            stores: host.stores.clone(),
             roots,
             layers,
             worktrees: Vec::new(),
@@ -290,6 +291,14 @@ fn protected(roots: &Roots, store: &Store) -> Vec<PathBuf> {
     protected.extend(users.map(|name| roots.claude_dir.join(name)));
     let record = store.path().to_string_lossy();
     protected.extend(["", "-wal", "-shm"].map(|suffix| format!("{record}{suffix}").into()));
+    // Links may lead elsewhere, as those of a repository with all of a user's settings do.
+    let real: Vec<PathBuf> =
+        protected.iter().filter_map(|path| ona_files::resolve(Path::new("/"), path).ok()).collect();
+    for path in real {
+        if !protected.contains(&path) {
+            protected.push(path);
+        }
+    }
     protected
 }
 

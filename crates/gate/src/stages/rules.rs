@@ -136,7 +136,11 @@ fn by_other_rules(call: &Judgement<'_>, also: &AlsoRuled, mode: Mode) -> Option<
         (Behavior::Ask, _) => Verdict::Ask,
     };
     let (reason, detail) = rule_words::ruling(&ruling);
-    let reason = format!("{}: {reason}", also.used);
+    let open = match (ruling.behavior, verdict) {
+        (Behavior::Deny, Verdict::Ask) => "; only the server can tell whether it comes to that",
+        _ => "",
+    };
+    let reason = format!("{}: {reason}{open}", also.used);
     Some(Answer::new(StageName::Rules, verdict, reason).with(detail))
 }
 

@@ -2,7 +2,9 @@
 
 use std::fs::File;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::Duration;
 
 use ona_cli::agent_args::{AgentArgs, TAKES_WORDS};
 use ona_cli::{CliError, env};
@@ -14,6 +16,9 @@ use ona_types::SessionId;
 
 /// As much may stand in a file of first words; more would leave no room for the work.
 const MAX_WORDS: u64 = 1024 * 1024;
+
+/// And how long it may take to read them.
+const WORDS_WITHIN: Duration = Duration::from_secs(10);
 
 /// `--system-prompt` and `--append-system-prompt`, or their files, which are meant from `here`.
 pub(super) fn first_words(args: &AgentArgs, here: &Path) -> Result<PromptOptions, CliError> {
@@ -45,14 +50,16 @@ fn words(option: &str, file: &Path, here: &Path) -> Result<String, CliError> {
     if path.is_dir() {
         return Err(wrong(ReadError::Directory.to_string()));
     }
-    // What is given may be a pipe: `<(command)`.
-    let bytes = File::open(&path)
-        .map_err(ReadError::Io)
-        .and_then(|file| ona_files::read_open(&file, MAX_WORDS))
-        .map_err(|error| match error {
-            ReadError::Io(error) => wrong(error.to_string()),
-            error => wrong(error.to_string()),
-        })?;
+    // What is given may be a pipe: `<(command)`. Nobody may be there to write into it.
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || {
+        let read = File::open(&path).map_err(ReadError::Io);
+        let _ = sender.send(read.and_then(|file| ona_files::read_open(&file, MAX_WORDS)));
+    });
+    let read = receiver
+        .recv_timeout(WORDS_WITHIN)
+        .map_err(|_| wrong(format!("nothing came of it within {} s", WORDS_WITHIN.as_secs())))?;
+    let bytes = read.map_err(|error| wrong(error.to_string()))?;
     String::from_utf8(bytes).map_err(|error| {
         wrong(format!("byte {} is not UTF-8", error.utf8_error().valid_up_to() + 1))
     })

@@ -1,6 +1,6 @@
 //! What the user says: the prompt, standard input, and lines of JSON.
 
-use std::io::{BufRead as _, IsTerminal as _, Read as _};
+use std::io::{BufRead, IsTerminal as _, Read as _};
 
 use ona_cli::CliError;
 use ona_cli::agent_args::{AgentArgs, InputFormat, TAKES_WORDS};
@@ -87,6 +87,24 @@ fn piped_in(optional: bool) -> Result<Vec<u8>, CliError> {
     receiver.recv().map_err(gone)?.map_err(unreadable)
 }
 
+/// The limit for a line of JSON: images are in it.
+const MAX_LINE: u64 = 64 * 1024 * 1024;
+
+/// The next line; nothing at the end, or where it cannot go on.
+fn next_line(input: &mut impl BufRead) -> Option<String> {
+    let mut line = Vec::new();
+    let read = input.take(MAX_LINE + 1).read_until(b'\n', &mut line).ok()?;
+    if read as u64 > MAX_LINE {
+        complain(&format!(
+            "error: a line of standard input is longer than {} MiB; nothing more is read\n",
+            MAX_LINE >> 20
+        ));
+        return None;
+    }
+    let text = String::from_utf8(line).ok().filter(|_| read > 0)?;
+    Some(text.trim_end_matches(['\n', '\r']).to_owned())
+}
+
 /// Sends prompts to the core; the last of them is followed by the end.
 pub(super) fn feed(
     args: &AgentArgs,
@@ -105,8 +123,8 @@ pub(super) fn feed(
             let replays = args.replay_user_messages.then(|| session_id.to_owned());
             // Standard input may never end; the process does not wait for this thread.
             return Some(std::thread::spawn(move || {
-                for line in std::io::stdin().lock().lines() {
-                    let Ok(line) = line else { break };
+                let mut input = std::io::stdin().lock();
+                while let Some(line) = next_line(&mut input) {
                     if let Some(answer) = control::answer(&line, &remote) {
                         let _ = print_line(&answer.to_string());
                         continue;

@@ -68,6 +68,18 @@ async fn ten_megabytes_in_one_event_are_read_and_more_than_the_cap_is_not() {
 }
 
 #[tokio::test]
+async fn a_stream_without_end_is_given_up() {
+    for provider in BOTH {
+        let reply = (0..7).fold(Reply::new(), |reply, n| {
+            reply.call(&format!("t{n}"), "Write", json!({"content": "x".repeat(10 << 20)}))
+        });
+        let pair = Pair::new(provider, [reply.at_once(), Reply::say("not asked again")]);
+        let why = pair.ask().await.0.unwrap_err().to_string();
+        assert!(why.contains("larger than 67108864 bytes"), "{why}");
+    }
+}
+
+#[tokio::test]
 async fn an_empty_answer_is_an_answer() {
     for provider in BOTH {
         let answer = Pair::new(provider, [Reply::new().no_usage()]).ask().await.0.unwrap();

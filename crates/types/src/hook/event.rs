@@ -110,6 +110,13 @@ impl fmt::Display for HookEvent {
 #[error("unknown hook event `{0}`")]
 pub struct UnknownEvent(pub String);
 
+impl UnknownEvent {
+    /// The event that was probably meant.
+    pub fn meant(&self) -> Option<&'static str> {
+        crate::nearest(&self.0, HookEvent::ALL.iter().map(|(_, name)| *name))
+    }
+}
+
 impl FromStr for HookEvent {
     type Err = UnknownEvent;
 

@@ -146,6 +146,33 @@ fn a_trace_without_end_is_an_error() {
 }
 
 #[test]
+fn files_that_variables_and_options_name_are_read_with_a_bound() {
+    let project = project();
+    let odd = project.home().join("odd");
+    let server = Server::start([]).unwrap();
+    let named = odd.to_str().unwrap().to_owned();
+    for kind in KINDS {
+        put(&odd, kind);
+        let ran = run(anthropic(&project, &server, &["-p", "go"]).env("NODE_EXTRA_CA_CERTS", &odd));
+        assert_eq!(ran.code, Some(2), "{kind}: {}", ran.stderr);
+        assert!(ran.stderr.contains(&format!("NODE_EXTRA_CA_CERTS names {named}: ")), "{kind}");
+        let ran =
+            run(&mut anthropic(&project, &server, &["-p", "go", "--system-prompt-file", &named]));
+        assert_eq!(ran.code, Some(2), "{kind}: {}", ran.stderr);
+        assert!(ran.stderr.contains(&format!("--system-prompt-file {named}: ")), "{kind}");
+    }
+    put(&odd, "pipe");
+    let ran = run(&mut anthropic(&project, &server, &["-p", "go", "--debug-file", &named]));
+    assert!(ran.stderr.contains("it is a pipe"), "{}", ran.stderr);
+    let json = ["--input-format", "stream-json", "--output-format", "stream-json", "--verbose"];
+    let args: Vec<&str> = ["-p"].into_iter().chain(json).collect();
+    let zero = fs::File::open("/dev/zero").unwrap();
+    let ran = run(anthropic(&project, &server, &args).stdin(zero));
+    assert!(ran.stderr.contains("is longer than 64 MiB"), "{}", ran.stderr);
+    assert_eq!(server.requests().len(), 0);
+}
+
+#[test]
 fn a_signal_ends_a_session_that_has_not_started_yet() {
     for (signal, code) in [("-TERM", 143), ("-INT", 130)] {
         let project = repository();

@@ -147,6 +147,12 @@ fn rules_and_hooks_that_cannot_be_read_stop_a_headless_start() {
         (hooks(json!({"PreToolUse": ["guard"]})), "hooks.PreToolUse[0]"),
         (hooks(json!({"PreToolUse": [{"hooks": [{"type": "command"}]}]})), "hooks.PreToolUse[0]"),
         (hooks(json!({"PreToolUse": [pre("Ba(sh", "exit 2")]})), "hooks.PreToolUse[0]"),
+        // Misspelt.
+        (hooks(json!({"PretoolUse": [pre("Bash", "exit 2")]})), "hooks.PretoolUse"),
+        (
+            hooks(json!({"PreToolUse": [{"hooks": [{"type": "commnd", "command": "exit 2"}]}]})),
+            "hooks.PreToolUse[0]",
+        ),
     ] {
         let project = project();
         for file in ["managed/managed-settings.json", "home/.claude/settings.json"] {
@@ -169,6 +175,27 @@ fn rules_and_hooks_that_cannot_be_read_stop_a_headless_start() {
     put(&managed(&project).join("managed-settings.json"), limit);
     let (ran, _) = headless(&project, &["--permission-mode", "bypassPermissions"]);
     assert_eq!(ran.code, Some(2), "the organisation's limit of the mode: {}", ran.stderr);
+}
+
+#[test]
+fn the_users_settings_are_protected_where_links_lead() {
+    let project = project();
+    let elsewhere = project.path("dotfiles/claude");
+    fs::create_dir_all(&elsewhere).unwrap();
+    fs::write(elsewhere.join("settings.json"), "{}").unwrap();
+    let _ = fs::remove_dir_all(project.home().join(".claude"));
+    std::os::unix::fs::symlink(&elsewhere, project.home().join(".claude")).unwrap();
+    let verdict = |file: &str| {
+        let call =
+            json!({"tool": "Write", "input": {"file_path": project.path(file), "content": "{}"}});
+        let args = ["explain", "--json", "--permission-mode", "acceptEdits", &call.to_string()];
+        let explained = run(&mut project.ona(args));
+        let explained: Value = serde_json::from_str(&explained.stdout).unwrap();
+        explained["verdict"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(verdict("dotfiles/claude/settings.json"), "ask");
+    assert_eq!(verdict("dotfiles/claude/skills/x/SKILL.md"), "ask");
+    assert_eq!(verdict("dotfiles/bashrc"), "allow");
 }
 
 #[test]
