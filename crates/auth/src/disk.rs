@@ -17,7 +17,7 @@ const FILE: u32 = 0o600;
 const DIRECTORY: u32 = 0o700;
 
 /// How long to wait for another process.
-const PATIENCE: Duration = Duration::from_secs(10);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
 fn failed(path: &Path) -> impl FnOnce(io::Error) -> VaultError {
     let path = path.to_owned();
@@ -75,9 +75,17 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), VaultError> {
         .map_err(|error| VaultError::Write { path: path.to_owned(), error })
 }
 
-/// Waits for the lock that guards changes of the vault.
-pub(crate) fn lock(path: &Path) -> Result<Lock, VaultError> {
-    Ok(Lock::acquire_private(path, PATIENCE)?)
+/// Removes a file, if it is there.
+pub(crate) fn remove(path: &Path) -> Result<(), VaultError> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed(path)(error)),
+        _ => Ok(()),
+    }
+}
+
+/// Waits for a lock.
+pub(crate) fn lock(path: &Path, patience: Duration) -> Result<Lock, VaultError> {
+    Ok(Lock::acquire_private(path, patience)?)
 }
 
 #[cfg(test)]

@@ -58,6 +58,16 @@ pub enum VaultError {
     /// The key file does not contain a key.
     #[error("{} does not contain a 32-byte key: restore it from a backup", .0.display())]
     BadKey(PathBuf),
+    /// Its key comes from a passphrase, which is not given.
+    #[error("{} is locked with a passphrase: set ONA_VAULT_PASSPHRASE to it", .0.display())]
+    Locked(PathBuf),
+    /// The passphrase is another one.
+    #[error(
+        "{} cannot be decrypted: the passphrase in ONA_VAULT_PASSPHRASE is wrong, or the file was changed or truncated. It is \
+         left unchanged",
+        .0.display()
+    )]
+    WrongPassphrase(PathBuf),
     /// It was changed, cut off, or sealed with another key.
     #[error(
         "{} cannot be decrypted: it was changed or truncated, or the key does not match. It is left unchanged; restore it or its \

@@ -1,14 +1,16 @@
 //! The vault: named secrets in one sealed file, its key in another, and a lock for changes.
 
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use ona_files::Lock;
-use secrecy::SecretString;
+use secrecy::{ExposeSecret as _, SecretString};
 use zeroize::Zeroizing;
 
 use crate::disk;
 use crate::error::VaultError;
-use crate::sealed::{self, Key, Secrets, Unsealable};
+use crate::sealed::{self, Key, KeyFrom, Salt, Secrets, Unsealable};
 
 /// The files of a vault's directory.
 const VAULT: &str = "vault";
@@ -19,11 +21,23 @@ const LOCK: &str = "vault.lock";
 const MAX_VAULT: usize = 1024 * 1024;
 const MAX_NAME: usize = 200;
 
+/// How long to wait for another process that renews a secret: longer than a server may take to answer.
+const RENEWAL_PATIENCE: Duration = Duration::from_secs(60);
+
 /// Named secrets on the disk. It keeps none in memory: every call reads the file, so that what another process has put
 /// there is seen.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Vault {
     dir: PathBuf,
+    passphrase: Option<SecretString>,
+    /// The key of the passphrase, which takes time to make.
+    derived: Arc<Mutex<Option<(Salt, Key)>>>,
+}
+
+impl std::fmt::Debug for Vault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Vault").field("dir", &self.dir).finish_non_exhaustive()
+    }
 }
 
 impl Vault {
@@ -31,7 +45,14 @@ impl Vault {
     /// the first secret is put in.
     pub fn open(dir: &Path) -> Result<Self, VaultError> {
         disk::directory(dir)?;
-        Ok(Self { dir: dir.to_owned() })
+        Ok(Self { dir: dir.to_owned(), passphrase: None, derived: Arc::default() })
+    }
+
+    /// The same, with a key that comes from a passphrase instead of a file. What a key file has sealed can still be read; the
+    /// next change seals it with the passphrase, and removes the key file.
+    #[must_use]
+    pub fn with_passphrase(self, passphrase: Option<SecretString>) -> Self {
+        Self { passphrase, ..self }
     }
 
     /// The secret of this name.
@@ -71,20 +92,52 @@ impl Vault {
     }
 
     fn lock(&self) -> Result<Lock, VaultError> {
-        disk::lock(&self.file(LOCK))
+        disk::lock(&self.file(LOCK), disk::PATIENCE)
+    }
+
+    /// Waits until nobody else renews the secret of this name. It can be read and written meanwhile.
+    pub fn renewing(&self, name: &str) -> Result<Lock, VaultError> {
+        disk::lock(&self.renewal(name), RENEWAL_PATIENCE)
+    }
+
+    fn renewal(&self, name: &str) -> PathBuf {
+        let hash = ona_types::ContentHash::of(name.as_bytes());
+        self.file(&format!("renewal-{}.lock", &hash.as_str()[..16]))
     }
 
     /// The secrets in the vault. No lock is needed: the file is replaced atomically, and only after its key exists.
     fn secrets(&self) -> Result<Secrets, VaultError> {
         let vault = self.file(VAULT);
         let Some(bytes) = disk::read(&vault, 2 * MAX_VAULT)? else { return Ok(Secrets::new()) };
-        let key = self.key()?;
-        let key =
-            key.ok_or_else(|| VaultError::NoKey { key: self.file(KEY), vault: vault.clone() })?;
-        sealed::unseal(&bytes, &key).map_err(|why| match why {
-            Unsealable::Damaged => VaultError::Damaged(vault),
-            Unsealable::Newer => VaultError::Newer(vault),
-        })
+        let failed = |why: Unsealable, from: Option<KeyFrom>| match (why, from) {
+            (Unsealable::Newer, _) => VaultError::Newer(vault.clone()),
+            (_, Some(KeyFrom::Passphrase(_))) => VaultError::WrongPassphrase(vault.clone()),
+            (Unsealable::Damaged, _) => VaultError::Damaged(vault.clone()),
+        };
+        let (from, _) = KeyFrom::of(&bytes).map_err(|why| failed(why, None))?;
+        let key = match from {
+            KeyFrom::File => self
+                .key()?
+                .ok_or_else(|| VaultError::NoKey { key: self.file(KEY), vault: vault.clone() })?,
+            KeyFrom::Passphrase(salt) => {
+                self.derived(&salt)?.ok_or_else(|| VaultError::Locked(vault.clone()))?
+            }
+        };
+        sealed::unseal(&bytes, &key).map_err(|why| failed(why, Some(from)))
+    }
+
+    /// The key of the passphrase, if there is one.
+    fn derived(&self, salt: &Salt) -> Result<Option<Key>, VaultError> {
+        let Some(passphrase) = &self.passphrase else { return Ok(None) };
+        let mut derived = self.derived.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((known, key)) = derived.as_ref()
+            && known == salt
+        {
+            return Ok(Some(key.clone()));
+        }
+        let key = sealed::derived(passphrase.expose_secret(), salt)?;
+        *derived = Some((*salt, key.clone()));
+        Ok(Some(key))
     }
 
     fn key(&self) -> Result<Option<Key>, VaultError> {
@@ -102,7 +155,12 @@ impl Vault {
         if sealed::size(secrets) > MAX_VAULT {
             return Err(VaultError::TooLarge(MAX_VAULT));
         }
-        let key = match self.key()? {
+        let from = self.key_from()?;
+        let key = match from {
+            KeyFrom::Passphrase(salt) => self.derived(&salt)?,
+            KeyFrom::File => self.key()?,
+        };
+        let key = match key {
             Some(key) => key,
             None => {
                 let key = sealed::random()?;
@@ -110,8 +168,24 @@ impl Vault {
                 key
             }
         };
-        let bytes = sealed::seal(secrets, &key)?;
-        disk::replace(&self.file(VAULT), &bytes)
+        let bytes = sealed::seal(secrets, from, &key)?;
+        disk::replace(&self.file(VAULT), &bytes)?;
+        match from {
+            KeyFrom::File => Ok(()),
+            KeyFrom::Passphrase(_) => disk::remove(&self.file(KEY)),
+        }
+    }
+
+    /// Where the key is to come from: a passphrase keeps its salt.
+    fn key_from(&self) -> Result<KeyFrom, VaultError> {
+        if self.passphrase.is_none() {
+            return Ok(KeyFrom::File);
+        }
+        let bytes = disk::read(&self.file(VAULT), 2 * MAX_VAULT)?;
+        match bytes.as_deref().map(|bytes| KeyFrom::of(bytes)) {
+            Some(Ok((from @ KeyFrom::Passphrase(_), _))) => Ok(from),
+            _ => Ok(KeyFrom::passphrase()?),
+        }
     }
 }
 
@@ -210,7 +284,7 @@ mod tests {
             }
             assert_eq!(fs::read(&file).unwrap(), bytes);
         }
-        fs::write(&file, "ona-vault 2\n…").unwrap();
+        fs::write(&file, "ona-vault 3\n…").unwrap();
         assert!(matches!(vault.names().unwrap_err(), VaultError::Newer(_)));
         fs::write(&file, &sound).unwrap();
 
@@ -228,6 +302,52 @@ mod tests {
         fs::write(&key, own_key).unwrap();
         fs::set_permissions(&key, Permissions::from_mode(0o600)).unwrap();
         assert_eq!(shown(&vault, "a").as_deref(), Some("one"), "nothing was lost");
+    }
+
+    #[test]
+    fn a_passphrase_takes_the_place_of_the_key_file() {
+        let (_dir, vault) = vault();
+        put(&vault, "a", "one");
+        let with = |word: &str| {
+            let vault = Vault::open(&vault.dir).unwrap();
+            vault.with_passphrase(Some(SecretString::from(word)))
+        };
+        assert_eq!(shown(&with("word"), "a").as_deref(), Some("one"), "the key file still counts");
+        put(&with("word"), "b", "two");
+        assert!(!vault.file(KEY).exists());
+        assert_eq!(shown(&with("word"), "a").as_deref(), Some("one"));
+        let before = fs::read(vault.file(VAULT)).unwrap();
+        for (other, locked) in [(vault.clone(), true), (with("another"), false)] {
+            let errors = [
+                other.get("a").unwrap_err(),
+                other.put("c", &SecretString::from("x")).unwrap_err(),
+                other.remove("a").unwrap_err(),
+            ];
+            for error in errors {
+                assert_eq!(matches!(error, VaultError::Locked(_)), locked, "{error}");
+                assert!(error.to_string().contains("passphrase"), "{error}");
+            }
+        }
+        assert_eq!(fs::read(vault.file(VAULT)).unwrap(), before);
+        assert!(!vault.file(KEY).exists());
+        // And from the beginning.
+        let new = Vault::open(&vault.dir.join("new")).unwrap();
+        let new = new.with_passphrase(Some(SecretString::from("word")));
+        put(&new, "a", "one");
+        assert!(!new.file(KEY).exists() && shown(&new, "a").is_some());
+        assert!(!format!("{new:?}").contains("word"));
+    }
+
+    #[test]
+    fn one_renews_and_the_others_wait() {
+        let (_dir, vault) = vault();
+        let held = vault.renewing("mcp/a").unwrap();
+        let at_once = |name: &str| disk::lock(&vault.renewal(name), Duration::ZERO);
+        assert!(at_once("mcp/a").is_err());
+        assert!(at_once("mcp/b").is_ok(), "of another secret");
+        put(&vault, "mcp/a", "new");
+        drop(held);
+        assert!(at_once("mcp/a").is_ok());
     }
 
     #[test]

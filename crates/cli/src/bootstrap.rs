@@ -65,7 +65,13 @@ pub fn core_with(cli: &Options, store: Store) -> Result<Core, CliError> {
             ..env::tool_settings()?
         },
         config,
-        host: Host { program, child_env, outputs, web: Arc::new(Web::new(env::web_access()?)) },
+        host: Host {
+            program,
+            child_env,
+            outputs,
+            stores: stores()?,
+            web: Arc::new(Web::new(env::web_access()?)),
+        },
         store,
     })
 }
@@ -226,6 +232,13 @@ pub fn remove_outputs(record: &Path, session: &SessionId) {
     {
         complain(&format!("warning: cannot remove {}: {error}\n", outputs.display()));
     }
+}
+
+/// Where credentials are stored, as it is named and as links lead there.
+fn stores() -> Result<Vec<PathBuf>, CliError> {
+    let dir = env::vault_dir()?;
+    let real = dir.canonicalize().ok().filter(|real| *real != dir);
+    Ok(std::iter::once(dir).chain(real).collect())
 }
 
 /// Where the output of sessions' tools is put: beside the record.

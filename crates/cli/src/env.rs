@@ -65,6 +65,11 @@ const NO_COLOR: Variable = Variable {
     default: "unset",
     meaning: "Any value: no colour. Output that does not go to a terminal has none anyway.",
 };
+const VAULT_PASSPHRASE: Variable = Variable {
+    name: "ONA_VAULT_PASSPHRASE",
+    default: "unset",
+    meaning: "The passphrase of the vault with stored sign-ins. Without one its key is in a file beside it.",
+};
 const VISUAL: Variable = Variable {
     name: "VISUAL",
     default: "EDITOR",
@@ -221,6 +226,7 @@ const READ: &[&Variable] = &[
     &PATH,
     &HOST_PROJECT,
     &NO_COLOR,
+    &VAULT_PASSPHRASE,
     &VISUAL,
     &EDITOR,
     &NO_MEMORY,
@@ -373,6 +379,12 @@ pub fn colour() -> bool {
 pub fn vault_dir() -> Result<PathBuf, CliError> {
     let home = path(&HOME).ok_or_else(|| CliError::usage("HOME is not set"))?;
     Ok(path(&STATE_HOME).unwrap_or_else(|| home.join(".local/state")).join("ona/vault"))
+}
+
+/// What the vault's key is made of, instead of a key file.
+pub fn vault_passphrase() -> Result<Option<secrecy::SecretString>, CliError> {
+    let given = text(&VAULT_PASSPHRASE)?.filter(|given| !given.is_empty());
+    Ok(given.map(secrecy::SecretString::from))
 }
 
 /// The model of all agents that calls start, where it is set.

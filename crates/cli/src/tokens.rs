@@ -12,22 +12,25 @@ use crate::env;
 use crate::error::CliError;
 
 /// Opened on first use: without a sign-in there is no vault.
-struct InVault(PathBuf);
+struct InVault {
+    dir: PathBuf,
+    passphrase: Option<SecretString>,
+}
 
 /// The operator's vault, as servers' tokens are kept in it.
 pub fn vault() -> Result<Arc<dyn TokenStore>, CliError> {
-    Ok(Arc::new(InVault(env::vault_dir()?)))
+    Ok(Arc::new(InVault { dir: env::vault_dir()?, passphrase: env::vault_passphrase()? }))
 }
 
 impl InVault {
     fn open(&self) -> Result<Vault, VaultError> {
-        Vault::open(&self.0)
+        Ok(Vault::open(&self.dir)?.with_passphrase(self.passphrase.clone()))
     }
 }
 
 impl TokenStore for InVault {
     fn load(&self, key: &str) -> Result<Option<String>, BoxError> {
-        if !self.0.exists() {
+        if !self.dir.exists() {
             return Ok(None);
         }
         let found = self.open()?.get(key)?;
@@ -39,10 +42,14 @@ impl TokenStore for InVault {
     }
 
     fn forget(&self, key: &str) -> Result<(), BoxError> {
-        if !self.0.exists() {
+        if !self.dir.exists() {
             return Ok(());
         }
         self.open()?.remove(key)?;
         Ok(())
+    }
+
+    fn lock(&self, key: &str) -> Result<Option<Box<dyn Send>>, BoxError> {
+        Ok(Some(Box::new(self.open()?.renewing(key)?)))
     }
 }

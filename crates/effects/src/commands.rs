@@ -237,6 +237,22 @@ fn is_safe(name: &str, value: &str) -> bool {
     is_safe_variable(name) || SAFE_VALUES.iter().any(safe)
 }
 
+/// Variables that name a file or a program to those who read them.
+#[rustfmt::skip]
+const NAMING_FILES: &[&str] = &[
+    "BASH_ENV", "EDITOR", "ENV", "HOME", "LD_LIBRARY_PATH", "LD_PRELOAD", "LESSCLOSE", "LESSOPEN", "MANPAGER",
+    "NODE_OPTIONS", "PAGER", "PERL5OPT", "PYTHONSTARTUP", "RIPGREP_CONFIG_PATH", "RUBYOPT", "SSH_ASKPASS", "TMPDIR",
+    "VISUAL", "XDG_CONFIG_HOME",
+];
+
+/// Whether an assignment makes the program behind it use a file.
+pub(crate) fn names_files(assignment: &shell::Assignment) -> bool {
+    let name = assignment.name.as_str();
+    let who = name.starts_with("GIT_AUTHOR_") || name.starts_with("GIT_COMMITTER_");
+    (name.starts_with("GIT_") && !who || NAMING_FILES.contains(&name))
+        && !is_safe(name, &assignment.value)
+}
+
 /// Whether every assignment before the command is harmless.
 pub fn has_safe_assignments(command: &Command) -> bool {
     command.assignments.iter().all(|assignment| is_safe(&assignment.name, &assignment.value))
@@ -251,6 +267,19 @@ pub(crate) fn unsafe_export(command: &Command) -> Option<&str> {
     let found =
         set.find(|(name, value)| !is_safe(name, value) && !shell::is_private_variable(name));
     found.map(|(name, _)| name)
+}
+
+/// Whether values are split into words at other places from here on. `IFS= read` is about that line alone.
+pub(crate) fn changes_splitting(command: &Command) -> bool {
+    let reads = matches!(command.name(), Some("read" | "mapfile" | "readarray"));
+    let assigned = command.assignments.iter().any(|one| one.name == "IFS") && !reads;
+    let looped = command.loops.iter().any(|one| one.name == "IFS");
+    // `read IFS`, `export IFS=:`, `printf -v IFS …`.
+    let named = command.words.iter().skip(1).any(|word| {
+        let bare = word.source.replace(['"', '\'', '\\'], "");
+        bare == "IFS" || bare.starts_with("IFS=") || bare.starts_with("IFS+=")
+    });
+    assigned || looped || named
 }
 
 /// Adds the commands of nested command lines: `bash -c '…'` and `eval …`.

@@ -226,6 +226,7 @@ impl Effects {
             for dir in command.assignments.iter().flat_map(|one| one.value.split(':')) {
                 effects.named.extend(named_from(world, home, scene.dirs, dir));
             }
+            effects.assign(&scene, command);
             let mut hides_target = false;
             let readings = values.readings(&command.words, place);
             for words in &readings {
@@ -269,6 +270,9 @@ impl Effects {
             if commands::runs_unknown(&command.words) {
                 self.doubt(format!("what `{name}` runs is only known at run time"));
             }
+        }
+        if script.commands.iter().any(commands::changes_splitting) {
+            self.doubt("IFS changes how values are split into words".to_owned());
         }
         // What is set for all that follows is no safer than what is set for one command.
         let exported = script.commands.iter().rev().skip(1).find_map(commands::unsafe_export);
@@ -337,6 +341,21 @@ impl Effects {
         self.writes.clone_from(&self.redirected);
         self.reads.clone_from(&self.fed);
         Ok(())
+    }
+
+    /// Notes the files that a variable before a command makes it use, as far as they are known.
+    fn assign(&mut self, scene: &Scene<'_>, command: &shell::Command) {
+        for one in command.assignments.iter().filter(|one| commands::names_files(one)) {
+            let why = format!("`{}` may make it use other files", one.name);
+            self.unsure.get_or_insert(why);
+            let value = one.value.replace(['"', '\''], "");
+            for part in files::fixed_parts(&value).iter().chain([&value]) {
+                for target in named_from(scene.world, scene.home, scene.dirs, part) {
+                    let program = one.name.clone();
+                    self.given.push(Given { program, target, is_file: true, may_write: true });
+                }
+            }
+        }
     }
 
     /// Notes the files that a command is known to take. Whether it writes one whose name only the run shows.

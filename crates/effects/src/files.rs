@@ -139,6 +139,7 @@ fn of_command(name: &str, words: &[Word], outermost: bool, touched: &mut Touched
         return;
     }
     made::outputs(name, words, touched);
+    made::orders(name, words, touched);
     let Some(program) = programs::known(name) else {
         if matches!(name, "perl" | "ruby") && in_place(words) {
             operands(words.iter(), Access::Writes, touched);
@@ -153,6 +154,8 @@ fn of_command(name: &str, words: &[Word], outermost: bool, touched: &mut Touched
     let files = arguments.files(program.operands);
     if derived::only_looks(name, &arguments) {
         files_named(files, Access::Reads, touched);
+        let patches: Vec<Word> = arguments.values(Kind::Archive).cloned().collect();
+        files_named(&patches, Access::Reads, touched);
         if goes_through(name, words) {
             trees::through(name, words, &arguments, files, Access::Reads, touched);
         }
@@ -520,9 +523,9 @@ fn values(words: &[Word], touched: &mut Touched) {
         let value = match text.strip_prefix("--") {
             // What is left out, or alone looked at, is a pattern.
             Some(long)
-                if ["exclude", "include", "ignore", "glob"]
-                    .iter()
-                    .any(|name| long.starts_with(name) && !long.contains("-from")) =>
+                if ["exclude", "include", "ignore", "glob"].iter().any(|name| {
+                    long.starts_with(name) && !long.contains("-from") && !long.contains("-file")
+                }) =>
             {
                 None
             }

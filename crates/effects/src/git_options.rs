@@ -115,6 +115,16 @@ impl<'w> GitCall<'w> {
         self.literals().iter().any(|text| is_among(text, letters, valued))
     }
 
+    /// Whether all that it is configured to do on the command line is harmless.
+    pub(crate) fn settings_are_harmless(&self) -> bool {
+        self.settings.iter().all(|setting| is_harmless_setting(setting))
+    }
+
+    /// Whether paths match more, or less, than they say: `--icase-pathspecs`.
+    pub(crate) fn matches_strangely(&self) -> bool {
+        self.switches.iter().any(|text| text.ends_with("-pathspecs"))
+    }
+
     /// Whether one of the arguments is a program, or a command line, that git then runs.
     pub(crate) fn names_program(&self) -> bool {
         let literals = self.literals();
@@ -152,7 +162,7 @@ impl<'w> GitCall<'w> {
         if self.names_program()
             || self.in_other_repository
             || self.switches.iter().any(|text| matches!(*text, "-p" | "--paginate"))
-            || !self.settings.iter().all(|setting| is_harmless_setting(setting))
+            || !self.settings_are_harmless()
         {
             return true;
         }

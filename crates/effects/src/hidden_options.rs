@@ -59,6 +59,15 @@ impl Known<'_> {
             }
             let seen = words.iter().position(|word| word.literal.as_deref() == Some("--"));
             let words = &words[..seen.unwrap_or(words.len())];
+            // The name of an option, or what it is set to, is a file's, or several.
+            let is_open = |word: &Word| {
+                word.literal.is_none()
+                    && word.source.starts_with('-')
+                    && unquoted(&word.source).contains(['*', '?', '[', '{'])
+            };
+            if words.iter().any(is_open) {
+                return true;
+            }
             operands(words).iter().any(|word| self.may_be_option(word))
         })
     }
@@ -73,11 +82,12 @@ impl Known<'_> {
             Some('`' | '{' | '\\') => true,
             Some('*' | '?' | '[') => self.dirs.iter().any(|dir| {
                 let found = files::expand(self.world, dir, &word.source);
+                // In a directory, that directory's name stands before it.
                 let is_option = |path: &PathBuf| {
-                    path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('-'))
+                    let below = path.strip_prefix(dir).unwrap_or(path);
+                    below.as_os_str().as_encoded_bytes().starts_with(b"-")
                 };
-                // In a directory its name stands before it.
-                !word.source.contains('/') && found.is_none_or(|found| found.iter().any(is_option))
+                found.is_none_or(|found| found.iter().any(is_option))
             }),
             _ => false,
         }
@@ -104,6 +114,24 @@ impl Known<'_> {
             && set.peek().is_some()
             && set.all(|assignment| begins_like_an_operand(&assignment.value))
     }
+}
+
+/// A word without what is quoted, expanded as a variable or escaped in it.
+fn unquoted(source: &str) -> String {
+    let (mut shown, mut quote) = (String::new(), None);
+    let mut characters = source.chars().peekable();
+    while let Some(character) = characters.next() {
+        match (quote, character) {
+            (Some(open), _) if open == character => quote = None,
+            (Some(_), _) => {}
+            (None, '\'' | '"') => quote = Some(character),
+            (None, '\\') => drop(characters.next()),
+            (None, '$') if characters.peek() == Some(&'{') => quote = Some('}'),
+            (None, '$') if characters.peek() == Some(&'(') => quote = Some(')'),
+            (None, _) => shown.push(character),
+        }
+    }
+    shown
 }
 
 /// The words that may be options or operands, if an option of the program could do more than its operands say.
@@ -169,6 +197,12 @@ mod tests {
             "find . $x",
             "for x in a; do sort $x; done",
             "sort {--compress-program=sh,a}",
+            "sort --{compress-program=sh,stable} a",
+            "tar cf x --checkpoint{=1,-action=exec=sh} a",
+            "git grep -{Osh,n} x",
+            "git diff --outp*",
+            "sort -o.mcp.js?n a",
+            "find . -ex* sh ';'",
         ] {
             assert!(hides(source, dir), "{source}");
         }
@@ -184,6 +218,10 @@ mod tests {
             "git add $x",
             "echo $x",
             "cat $x",
+            "tar cf x --exclude='*.o' a",
+            "tar cf x --exclude=\"*.o\" a",
+            "sort --key=$((1 + 2)) a",
+            "git log --since=\"$(date)\"",
         ] {
             assert!(!hides(source, dir), "{source}");
         }

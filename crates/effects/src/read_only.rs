@@ -4,6 +4,7 @@
 mod assigned;
 mod table;
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use crate::commands;
@@ -13,6 +14,7 @@ use crate::git_options::GitCall;
 use crate::programs;
 use crate::shell::{Assignment, Command, Word};
 use crate::surroundings::Surroundings;
+use crate::wrappers::{is_feeder, unwrapped};
 
 use assigned::Assigned;
 pub use table::READ_ONLY;
@@ -124,6 +126,10 @@ impl ReadOnly {
         assigned: &Assigned<'_>,
         spot: Spot<'_>,
     ) -> bool {
+        let mut words = words;
+        while let Some(inner) = unwrapped(words).filter(|_| !is_feeder(words)) {
+            words = inner;
+        }
         // Options make it do more.
         if programs::does_more(words) {
             return false;
@@ -233,12 +239,15 @@ impl ReadOnly {
                 return spot.dirs.iter().all(top);
             }
             return is_glob(&word.source)
+                && !word.source.starts_with('-')
                 && !matches!(self.command, "find" | "cd")
                 && !self.command.starts_with("git")
                 && spot.dirs.iter().all(|dir| {
                     // A file named like an option would be taken for one.
                     let is_option = |path: &Path| {
-                        path.file_name().is_some_and(|name| name.as_encoded_bytes()[0] == b'-')
+                        let below = path.strip_prefix(dir).unwrap_or(path);
+                        let dashed = |name: &OsStr| name.as_encoded_bytes().starts_with(b"-");
+                        below.components().any(|part| dashed(part.as_os_str()))
                     };
                     let found = files::expand(spot.around.world, dir, &word.source);
                     found.is_some_and(|found| {

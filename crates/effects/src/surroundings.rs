@@ -21,6 +21,8 @@ pub struct Surroundings {
     pub outputs: Option<PathBuf>,
     /// Files and directories that decide what is allowed, beside those known by name: writing them is asked for.
     pub protected: Vec<PathBuf>,
+    /// Directories with stored credentials: no call reads or writes them, whatever the mode.
+    pub stores: Vec<PathBuf>,
     /// Access to the disk and git.
     pub world: &'static dyn World,
 }

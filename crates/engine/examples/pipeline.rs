@@ -104,6 +104,7 @@ impl Bench {
                 program: std::env::current_exe().unwrap(),
                 child_env: vec![("HOME".into(), world.into())],
                 outputs: dir.join("outputs"),
+                stores: Vec::new(),
                 web: Arc::default(),
             },
             config,

@@ -23,7 +23,7 @@ impl Judgement<'_> {
         let views =
             SessionViews { store: gate.store(), session, redactor: &gate.governance.redactor };
         let permissions = Arc::clone(&gate.governance.permissions);
-        let hides: Hides = if permissions.hides_nothing() {
+        let hides: Hides = if permissions.hides_nothing_in(&self.effects.reads) {
             Arc::new(|_| false)
         } else {
             Arc::new(move |path| permissions.hides(path))

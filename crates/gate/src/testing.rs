@@ -37,6 +37,7 @@ impl World {
                 program: PathBuf::from("/bin/false"),
                 child_env: Vec::new(),
                 outputs: root.join("outputs"),
+                stores: Vec::new(),
                 web: Arc::default(),
             },
             config: ona_config::testing::config(&home, settings),

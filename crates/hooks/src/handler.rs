@@ -87,6 +87,8 @@ pub(crate) async fn run_command(
             args,
             cwd,
             env: environment(host, call, env),
+            // S0 §5.11: the whole environment.
+            credentials: true,
             marker: Some(marker.clone()),
             stdin: format!("{input}\n").into_bytes(),
             timeout: limit,

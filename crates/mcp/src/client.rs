@@ -21,6 +21,7 @@ mod pool;
 mod reading;
 mod server;
 mod server_requests;
+mod signed_in;
 mod sse;
 mod stale;
 mod tap;

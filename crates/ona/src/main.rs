@@ -39,6 +39,7 @@ use crate::args::{Cli, Command, Schema};
 
 fn main() -> ExitCode {
     ona_sandbox::adopt_orphans();
+    ona_sandbox::no_core_dumps();
     let outcome = args::parse().and_then(|cli| {
         debug::listen(&cli.options)?;
         dispatch(&cli)

@@ -21,6 +21,7 @@ fn main() {
         working_dirs: vec!["/w/app".into()],
         outputs: None,
         protected: Vec::new(),
+        stores: Vec::new(),
         world: &Disk,
     };
     let behaviors = [Behavior::Allow, Behavior::Ask, Behavior::Deny];

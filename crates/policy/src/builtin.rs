@@ -1,6 +1,8 @@
 //! The rules ona ships: reading is free inside the working directories, and some paths are asked for
 //! whatever the mode. They are rules like any other, of the source `builtin`, and can be looked at.
 
+use std::path::PathBuf;
+
 use ona_types::Behavior;
 
 use crate::rule::{Anchors, Guard, Rule, Scope, Source};
@@ -87,6 +89,18 @@ pub(crate) fn rules(around: &Surroundings) -> Vec<Rule> {
         add(format!("Bash({} *)", entry.command), Behavior::Allow, Guard::ReadOnly(entry));
     }
     rules
+}
+
+/// The rules that hold in every mode: nobody but ona touches stored credentials.
+pub(crate) fn always(around: &Surroundings) -> Vec<Rule> {
+    let rule = |dir: &PathBuf| {
+        let text = format!("Read(/{})", escaped(dir));
+        let source = Source::of(Scope::Builtin);
+        let (rule, _) = Rule::parse(&text, Behavior::Deny, source, &Anchors::of(around)).ok()?;
+        let exists = around.world.exists(dir);
+        Some(rule.guarded(Guard::Store { dir: dir.clone(), exists }))
+    };
+    around.stores.iter().filter_map(rule).collect()
 }
 
 /// Escapes a directory's name, so that it is not read as a pattern.

@@ -71,6 +71,7 @@ impl Permissions {
         if mode != PermissionMode::BypassPermissions {
             rules.extend(builtin::rules(&around));
         }
+        rules.extend(builtin::always(&around));
         Self { rules, mode, around }
     }
 
@@ -118,19 +119,23 @@ impl Permissions {
 
     /// Whether a deny rule keeps this path from being read, shown or listed.
     pub fn hides(&self, path: &Path) -> bool {
-        self.hiding().any(|shape| shape.fits(path))
+        self.hiding().any(|(_, shape)| shape.fits(path))
     }
 
-    /// Whether no path at all is hidden, so that a search need not ask for each.
-    pub fn hides_nothing(&self) -> bool {
-        self.hiding().next().is_none()
+    /// Whether no path in these directories is hidden, so that a search need not ask for each.
+    pub fn hides_nothing_in(&self, roots: &[Target]) -> bool {
+        let is_elsewhere = |rule: &Rule| {
+            matches!(rule.guard, Guard::Store { .. })
+                && !roots.iter().any(|root| rule.guard.is_store_in(&root.real))
+        };
+        self.hiding().all(|(rule, _)| is_elsewhere(rule))
     }
 
-    fn hiding(&self) -> impl Iterator<Item = &PathPattern> {
-        let reading = |rule: &'_ Rule| rule.path().is_some_and(|(tool, _)| tool == "Read");
-        self.of(Behavior::Deny)
-            .filter(move |rule| reading(rule))
-            .filter_map(|rule| rule.path().map(|(_, shape)| shape))
+    fn hiding(&self) -> impl Iterator<Item = (&Rule, &PathPattern)> {
+        self.of(Behavior::Deny).filter_map(|rule| match rule.path() {
+            Some(("Read", shape)) => Some((rule, shape)),
+            _ => None,
+        })
     }
 
     fn of(&self, behavior: Behavior) -> impl Iterator<Item = &Rule> {
@@ -294,7 +299,7 @@ impl Permissions {
     fn guard_holds(&self, rule: &Rule, command: &Command, effects: &Effects) -> bool {
         match &rule.guard {
             Guard::ReadOnly(entry) => entry.holds(command, effects, &self.around),
-            Guard::None | Guard::OpenBelow { .. } => true,
+            Guard::None | Guard::Store { .. } | Guard::OpenBelow { .. } => true,
         }
     }
 }
@@ -329,6 +334,7 @@ pub(crate) fn test_surroundings() -> Surroundings {
         working_dirs: vec!["/w/app".into()],
         outputs: None,
         protected: Vec::new(),
+        stores: Vec::new(),
         world: &ona_testkit::Disk,
     }
 }

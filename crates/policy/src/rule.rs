@@ -15,10 +15,10 @@ use serde_json::Value;
 
 use crate::permissions::Call;
 use crate::subject::RuleSubject;
-use ona_effects::Effects;
 use ona_effects::path::Target;
 use ona_effects::read_only::ReadOnly;
 use ona_effects::wildcard;
+use ona_effects::{Effects, Tree};
 
 pub(crate) use command::CommandPattern;
 pub(crate) use command::with_assignments;
@@ -130,6 +130,14 @@ pub(crate) enum Guard {
     /// A command that reads: only with operands inside the working directories and without options that
     /// make it write or run something.
     ReadOnly(&'static ReadOnly),
+    /// A path rule about a directory with stored credentials: it is about whatever goes through a directory that holds
+    /// it, too.
+    Store {
+        /// The directory.
+        dir: PathBuf,
+        /// It is there.
+        exists: bool,
+    },
     /// A path rule about a directory, of which these parts are left out.
     OpenBelow {
         /// The directory.
@@ -140,6 +148,20 @@ pub(crate) enum Guard {
 }
 
 impl Guard {
+    /// Whether a store of credentials is in a directory, as far as it is there to be found.
+    pub(crate) fn is_store_in(&self, root: &Path) -> bool {
+        matches!(self, Self::Store { dir, exists: true } if dir.starts_with(root))
+    }
+
+    /// Whether a command goes through a store of credentials.
+    fn is_met(&self, tree: &Tree) -> bool {
+        let Self::Store { dir, .. } = self else { return false };
+        let below = dir.strip_prefix(&tree.root.real).unwrap_or(Path::new(""));
+        let hidden =
+            below.components().any(|part| part.as_os_str().as_encoded_bytes().starts_with(b"."));
+        self.is_store_in(&tree.root.real) && !(tree.skips.hidden && hidden)
+    }
+
     /// Whether a built-in rule leaves the target out, by its name and by what that leads to.
     fn leaves_out(&self, target: &Target) -> bool {
         let Self::OpenBelow { dir, names } = self else { return false };
@@ -415,7 +437,10 @@ impl Rule {
             let forbids = self.behavior == Behavior::Deny;
             let given = || given.iter().any(|given| given.is_file && shape.hits(&given.target));
             return match tool {
-                "Read" => hit(reads) || forbids && (hit(writes) || given()),
+                "Read" => {
+                    let meets = || call.effects.trees.iter().any(|tree| self.guard.is_met(tree));
+                    hit(reads) || forbids && (hit(writes) || given()) || meets()
+                }
                 _ => hit(writes),
             };
         }

@@ -357,7 +357,8 @@ fn replaced(text: &str, pattern: &Regex, name: &str) -> Option<String> {
 /// Words in a variable's name that mark its value as a secret.
 const SECRET_WORDS: [&str; 6] = ["KEY", "APIKEY", "PASS", "PAT", "PWD", "AUTH"];
 /// And parts of such words.
-const SECRET_PARTS: [&str; 5] = ["TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL"];
+const SECRET_PARTS: [&str; 6] =
+    ["TOKEN", "SECRET", "PASSWORD", "PASSPHRASE", "PASSWD", "CREDENTIAL"];
 /// A shorter value of lower-case letters only counts as an ordinary word.
 const MIN_SECRET_LEN: usize = 16;
 
@@ -584,6 +585,7 @@ mod tests {
             ("github_token", "abcdefgH", true),
             ("DB_PASSWORD", "abc-defgh", true),
             ("PGPASSWORD", "correct-horse", true),
+            ("ONA_VAULT_PASSPHRASE", "correct-horse", true),
             ("AWS_SECRET_ACCESS_KEY", "/Jalr+notAPath", true),
             ("DB_PASSWORD", "postgres", false),
             ("PWD", "/", false),

@@ -8,6 +8,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use nix::sys::signal::Signal;
+use ona_types::CREDENTIAL_VARIABLES;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, Command};
 use tokio::time::{Instant, sleep_until, timeout};
@@ -30,6 +31,8 @@ pub struct ChildSpec<'a> {
     pub cwd: &'a Path,
     /// Variables on top of the inherited environment.
     pub env: Vec<(OsString, OsString)>,
+    /// Whether it inherits the variables with ona's own credentials.
+    pub credentials: bool,
     /// A marker in its environment, by which everything it starts can be found.
     pub marker: Option<Marker>,
     /// What it reads; nothing means an empty stream.
@@ -89,10 +92,15 @@ pub async fn run(
 ) -> Result<ChildOutcome, SpawnError> {
     let spawn_error =
         |source| SpawnError { program: spec.program.to_owned(), cwd: spec.cwd.to_owned(), source };
-    let mut child = Command::new(spec.program)
+    let mut command = Command::new(spec.program);
+    if spec.credentials {
+        command.envs(spec.env.iter().cloned());
+    } else {
+        without_credentials(command.as_std_mut(), &spec.env);
+    }
+    let mut child = command
         .args(&spec.args)
         .current_dir(spec.cwd)
-        .envs(spec.env.iter().cloned())
         .envs(spec.marker.as_ref().map(Marker::variable))
         .stdin(if spec.stdin.is_empty() { Stdio::null() } else { Stdio::piped() })
         .stdout(Stdio::piped())
@@ -195,6 +203,17 @@ async fn capture(stream: Option<impl AsyncRead + Unpin>, cap: usize, kept: &mut 
     }
 }
 
+/// Gives a program these variables, and keeps ona's own credentials from it.
+pub(crate) fn without_credentials(
+    command: &mut std::process::Command,
+    env: &[(OsString, OsString)],
+) {
+    command.envs(env.iter().cloned());
+    for name in CREDENTIAL_VARIABLES {
+        command.env_remove(name);
+    }
+}
+
 /// Starts a detached program that outlives this one, and writes its input.
 pub fn start_detached(
     program: &Path,
@@ -205,10 +224,11 @@ pub fn start_detached(
 ) -> Result<(), SpawnError> {
     let spawn_error =
         |source| SpawnError { program: program.to_owned(), cwd: cwd.to_owned(), source };
-    let mut child = std::process::Command::new(program)
+    let mut command = std::process::Command::new(program);
+    without_credentials(&mut command, env);
+    let mut child = command
         .args(args)
         .current_dir(cwd)
-        .envs(env.iter().cloned())
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -236,6 +256,7 @@ mod tests {
             args: vec!["-c".into(), command.into()],
             cwd: Path::new("/"),
             env: Vec::new(),
+            credentials: false,
             marker: None,
             stdin: Vec::new(),
             timeout: Duration::from_secs(60),

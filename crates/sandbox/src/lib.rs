@@ -23,4 +23,6 @@ pub use ending::ending;
 pub use kill::{Marker, adopt_orphans, is_worked_in, kill_marked, kill_tree};
 pub use leftover::end_leftovers;
 pub use owner::{Liveness, Owner};
-pub use supervise::{Supervised, SupervisedEnd, bound_memory, leave_session, supervise};
+pub use supervise::{
+    Supervised, SupervisedEnd, bound_memory, leave_session, no_core_dumps, supervise,
+};

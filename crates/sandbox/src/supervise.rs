@@ -1,6 +1,6 @@
 //! Supervises a background command: its output goes to a file, up to a limit.
 
-use nix::sys::resource::{Resource, setrlimit};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::io::{self, PipeReader, Read, Write};
@@ -11,6 +11,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
+use crate::child::without_credentials;
 use crate::kill::{Known, Marker, kill_tree};
 use crate::owner::{Liveness, Owner};
 
@@ -68,6 +69,15 @@ pub fn bound_memory(bytes: u64) {
     let _ = setrlimit(Resource::RLIMIT_AS, bytes, bytes);
 }
 
+/// This process leaves no core dump, which would hold its credentials. What it starts leaves none either, unless it raises
+/// the limit for itself.
+pub fn no_core_dumps() {
+    // Lowering the soft limit cannot fail.
+    if let Ok((_, hard)) = getrlimit(Resource::RLIMIT_CORE) {
+        let _ = setrlimit(Resource::RLIMIT_CORE, 0, hard);
+    }
+}
+
 /// How often a supervisor looks whether the process that its command ends with is there.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
@@ -75,10 +85,10 @@ const LOOK_EVERY: Duration = Duration::from_millis(250);
 pub fn supervise(task: &Supervised<'_>) -> io::Result<SupervisedEnd> {
     let (reader, writer) = io::pipe()?;
     let mut command = Command::new(task.program);
+    without_credentials(&mut command, &task.env);
     command
         .args(&task.args)
         .current_dir(task.cwd)
-        .envs(task.env.iter().cloned())
         .envs([task.marker.variable()])
         .stdin(Stdio::null())
         .stdout(writer.try_clone()?)

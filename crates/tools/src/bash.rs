@@ -123,6 +123,7 @@ impl BuiltIn for Bash {
             args: shell.args.clone(),
             cwd: &cwd,
             env: shell.env.clone(),
+            credentials: false,
             marker: Some(marker(cx.tool_use_id)),
             stdin: Vec::new(),
             timeout: limit,
@@ -255,6 +256,7 @@ pub(crate) fn safe_git(command: &str, place: &Place) -> String {
         working_dirs,
         outputs: None,
         protected: Vec::new(),
+        stores: Vec::new(),
         world: &Disk,
     };
     match git_only_reads(&effects, &around) {

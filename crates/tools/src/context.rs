@@ -124,6 +124,8 @@ pub struct Host {
     pub child_env: Vec<(OsString, OsString)>,
     /// Where sessions keep output that is too large, or comes too late, for a result.
     pub outputs: PathBuf,
+    /// Directories with stored credentials: no call reads or writes them.
+    pub stores: Vec<PathBuf>,
     /// The web, and what was fetched of it lately; sessions of one process share it.
     pub web: Arc<Web>,
 }

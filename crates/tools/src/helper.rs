@@ -47,6 +47,7 @@ pub(crate) async fn read_aside(
         args: command.iter().map(OsString::from).collect(),
         cwd: Path::new("/"),
         env: cx.host.child_env.clone(),
+        credentials: false,
         marker: None,
         stdin: document,
         timeout: limit,

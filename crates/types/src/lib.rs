@@ -11,6 +11,7 @@
 //! ```
 
 pub mod canonical;
+mod credential_variables;
 mod diagnostic;
 mod effort;
 pub mod gate;
@@ -32,6 +33,7 @@ mod usage;
 mod words;
 pub mod world;
 
+pub use credential_variables::CREDENTIAL_VARIABLES;
 pub use diagnostic::Diagnostic;
 pub use effort::{Effort, UnknownEffort};
 pub use hash::{ContentHash, Hasher};

@@ -32,8 +32,8 @@ impl Values<'_> {
     /// The words in every way in which they may be meant, in one of which the command certainly runs: what is not known
     /// stands there as it is written.
     pub(super) fn readings(&self, words: &[Word], at: Place<'_>) -> Vec<Vec<Word>> {
-        let words: Vec<Word> =
-            words.iter().flat_map(braces::expanded).map(with_directory).collect();
+        let words = words.iter().flat_map(braces::expanded).map(with_directory);
+        let words: Vec<Word> = words.flat_map(|word| self.options_among(word)).collect();
         let mut names: Vec<&str> = Vec::new();
         for word in words.iter().filter(|word| word.literal.is_none()) {
             for name in variables(&word.source) {
@@ -66,6 +66,12 @@ impl Values<'_> {
         if is_argument(name) {
             return self.anything();
         }
+        // Nothing in the line goes elsewhere.
+        if let ("PWD", [dir]) = (name, self.dirs)
+            && let Some(dir) = dir.to_str().filter(|_| !self.sets(name))
+        {
+            return vec![Some(dir.to_owned())];
+        }
         if name == "OLDPWD" {
             let dirs = self.dirs.iter().filter_map(|dir| dir.to_str());
             return std::iter::once(None).chain(dirs.map(|dir| Some(dir.to_owned()))).collect();
@@ -97,6 +103,12 @@ impl Values<'_> {
             }
         }
         choice
+    }
+
+    /// Whether the line may set a variable.
+    fn sets(&self, name: &str) -> bool {
+        let mut all = self.script.commands.iter().flat_map(|command| &command.assignments);
+        self.script.sets_beyond_loops || all.any(|one| one.name == name)
     }
 
     /// What `$1` and `$@` may be: `set`, a function's call or a shell's may have given it any word of the line.
@@ -171,7 +183,31 @@ impl Values<'_> {
         let found = files::expand(self.world, dir, pattern)?;
         let found = found.iter().filter(|path| self.world.exists(path));
         let relative = found.map(|path| path.strip_prefix(dir).unwrap_or(path).to_str());
-        relative.map(|name| name.filter(|name| is_plain(name)).map(str::to_owned)).collect()
+        // Bash keeps a slash at the end.
+        let slash = if pattern.ends_with('/') { "/" } else { "" };
+        let named =
+            |name: Option<&str>| Some(format!("{}{slash}", name.filter(|name| is_plain(name))?));
+        relative.map(named).collect()
+    }
+
+    /// The names that a pattern stands for, if one of them would be taken for an option.
+    fn options_among(&self, word: Word) -> Vec<Word> {
+        if word.literal.is_some() || !is_glob(&word.source) || word.source.starts_with(['/', '.']) {
+            return vec![word];
+        }
+        let mut names = Vec::new();
+        for dir in self.dirs {
+            let found = files::expand(self.world, dir, &word.source).unwrap_or_default();
+            let found = found.iter().filter_map(|path| path.strip_prefix(dir).ok()?.to_str());
+            names.extend(found.map(str::to_owned));
+        }
+        match names.iter().any(|name| name.starts_with('-')) && names.len() <= MAX_READINGS {
+            true => {
+                let literal = |name: String| Word { source: name.clone(), literal: Some(name) };
+                names.into_iter().map(literal).chain([word]).collect()
+            }
+            false => vec![word],
+        }
     }
 }
 

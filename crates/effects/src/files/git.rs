@@ -112,6 +112,9 @@ pub(super) fn git(words: &[Word], touched: &mut Touched) {
     for setting in &call.settings {
         give(&[setting], &mut own);
     }
+    if !call.settings_are_harmless() {
+        own.unsure.get_or_insert("what `git` is configured to do may touch other files".to_owned());
+    }
     if call.is_elsewhere {
         own.unsure.get_or_insert(
             "where the repository of `git` is, or what it does, is not fixed".to_owned(),
@@ -134,8 +137,13 @@ fn collect(call: &GitCall<'_>, name: &str, touched: &mut Touched) {
     let begins =
         |of: &[&str]| literals.iter().any(|word| of.iter().any(|one| word.starts_with(one)));
     patches(call, name, touched);
-    if begins(&["--batch"]) || call.has(&["--stdin", "--pathspec-from-file"]) {
+    let from_list = call.has(&["--pathspec-from-file"]) && name != "diff";
+    if begins(&["--batch"]) || call.has(&["--stdin"]) || from_list {
         touched.unsure.get_or_insert("`git` takes names from its input".to_owned());
+    }
+    if from_list && GIT_WRITERS.contains(&name) {
+        let why = "which files `git` writes is in a list";
+        touched.in_git.writes_unknown = Some(why.to_owned());
     }
     if name == "config" {
         configuration(call, touched);
@@ -176,7 +184,10 @@ fn collect(call: &GitCall<'_>, name: &str, touched: &mut Touched) {
     let shows =
         SHOWS.contains(&name) && !names_all(name, &literals) && !only_counts(call, name) && !lists;
     if verbose || history || chooses || shows {
-        let (below, if_there) = (named(&literals), maybe_named(call, name));
+        let (below, if_there) = match call.matches_strangely() {
+            true => (Vec::new(), Vec::new()),
+            false => (named(&literals), maybe_named(call, name)),
+        };
         touched.in_git.tracked.push(Tracked { access: Access::Reads, dir: None, below, if_there });
     }
     if spared {
@@ -184,10 +195,15 @@ fn collect(call: &GitCall<'_>, name: &str, touched: &mut Touched) {
     }
     if GIT_CHANGERS.contains(&name) && name != "clean" {
         let mut below = named(&literals);
-        if name == "restore" {
-            let plain = literals.iter().filter(|word| !word.starts_with('-'));
-            below = plain.map(|word| (*word).to_owned()).collect();
+        if matches!(name, "restore" | "rm") {
+            let given: Vec<&&str> = literals.iter().filter(|word| !word.starts_with('-')).collect();
+            let all_plain = given.iter().all(|word| is_plain_path(word));
+            below = given.iter().filter(|_| all_plain).map(|word| (**word).to_owned()).collect();
         }
+        if call.matches_strangely() {
+            below.clear();
+        }
+        writes_by_pattern(call, name, &literals, touched);
         let if_there = Vec::new();
         touched.in_git.tracked.push(Tracked { access: Access::Writes, dir: None, below, if_there });
     }
@@ -220,6 +236,27 @@ fn collect(call: &GitCall<'_>, name: &str, touched: &mut Touched) {
     touched.files.extend(dashed.map(|word| (access, Operand::Fixed((*word).to_owned()))));
     values(call.arguments, touched);
     literals.iter().for_each(|word| in_revision(word, access, touched));
+}
+
+/// Whether a word names one path to git, and no pattern.
+fn is_plain_path(word: &str) -> bool {
+    !word.starts_with(':') && !word.contains(['*', '?', '[', '\\'])
+}
+
+/// Which files a pattern of git's own matches is not in the text: a protected one may be among them. `.` is left to those who
+/// allow git to change tracked files at all.
+fn writes_by_pattern(call: &GitCall<'_>, name: &str, literals: &[&str], touched: &mut Touched) {
+    let behind = literals.iter().position(|word| *word == "--").map(|at| &literals[at + 1..]);
+    let words = match (name, behind) {
+        ("checkout", Some(behind)) => behind,
+        ("restore" | "rm", _) => literals,
+        _ => return,
+    };
+    let mut paths = words.iter().filter(|word| !word.starts_with('-'));
+    if paths.any(|word| !is_plain_path(word) && *word != ":/") || call.matches_strangely() {
+        let why = "which files `git` writes depends on a pattern";
+        touched.in_git.writes_unknown = Some(why.to_owned());
+    }
 }
 
 /// Whether options make git show what is in files. Letters may stand together: `-wp`.
@@ -308,10 +345,12 @@ fn maybe_named(call: &GitCall<'_>, name: &str) -> Vec<String> {
     {
         return Vec::new();
     }
-    let paths = literals
-        .iter()
-        .filter(|text| !text.starts_with('-') && !text.contains([':', '*', '?', '[', '\\']));
-    paths.map(|path| (*path).to_owned()).collect()
+    let paths: Vec<&&str> = literals.iter().filter(|text| !text.starts_with('-')).collect();
+    // A pattern may match more than the files that are there by that name.
+    match paths.iter().all(|path| is_plain_path(path) && !path.contains(':')) {
+        true => paths.iter().map(|path| (**path).to_owned()).collect(),
+        false => Vec::new(),
+    }
 }
 
 /// The files that hold a message, or its beginning.
@@ -528,7 +567,6 @@ fn outputs(call: &GitCall<'_>, name: &str, touched: &mut Touched) {
         "--export-pack-edges",
         "--build-fake-ancestor",
         "--index-output",
-        "--separate-git-dir",
     ] {
         let letter = if long == "--output" { letter } else { "" };
         // `--output` is also the beginning of the longer one.
@@ -538,6 +576,10 @@ fn outputs(call: &GitCall<'_>, name: &str, touched: &mut Touched) {
     }
     if name == "checkout-index" {
         call.values("", "--prefix", "").into_iter().for_each(|file| written(file, touched));
+    }
+    // The repository is moved to where nothing protects it.
+    if matches!(name, "init" | "clone") && call.has(&["--separate-git-dir"]) {
+        written(Some(".git".to_owned()), touched);
     }
     // A new repository gets its hooks from a template.
     if matches!(name, "init" | "clone") && call.has(&["--template"]) {

@@ -32,7 +32,17 @@ pub(crate) fn listed(words: &[Word]) -> Option<Vec<Listed>> {
     let lists = match name {
         "find" => !crate::commands::acts(rest) && !has("--", &['L', 'H', '0', 'f']),
         "fd" | "fdfind" => !crate::commands::acts(rest) && !has("--fo", &['L']),
-        "git" => rest.first().is_some_and(|word| word.source == "ls-files") && !has("--fo", &[]),
+        // A pattern is git's own, and may match more than it would in the shell.
+        "git" => {
+            let plain = |word: &Word| {
+                word.literal
+                    .as_deref()
+                    .is_some_and(|text| !text.contains([':', '*', '?', '[', '\\']))
+            };
+            rest.first().is_some_and(|word| word.source == "ls-files")
+                && rest.iter().all(plain)
+                && !has("--fo", &[])
+        }
         "rg" => has("--files", &['l']) && !has("--follow", &['L']),
         // It may be told what to call its input.
         "grep" if has("--files-with", &['l']) => !has("--deref", &['R']) && !has("--la", &[]),
@@ -74,11 +84,7 @@ fn skips(name: &str, words: &[Word], has: impl Fn(&str, &[char]) -> bool) -> Ski
         "find" => Skips { only: super::trees::one_name(&literals), ..Skips::default() },
         // It never names its own files.
         "git" => Skips { except: vec![".git".to_owned()], ..Skips::default() },
-        "grep" => Skips {
-            except: super::trees::values(words, &["--exclude=", "--exclude-dir="]),
-            only: super::trees::values(words, &["--include="]),
-            ..Skips::default()
-        },
+        "grep" => super::trees::left_out(words),
         _ => Skips { hidden, ..Skips::default() },
     }
 }

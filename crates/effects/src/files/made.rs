@@ -46,3 +46,35 @@ pub(super) fn outputs(name: &str, words: &[Word], touched: &mut Touched) {
         _ => {}
     }
 }
+
+/// Editors that take commands of their own: those may read and write any file.
+const EDITORS: &[&str] = &["ed", "emacs", "ex", "joe", "kak", "nvim", "red", "vi", "view", "vim"];
+
+/// Programs that are told by their own language, or by an address, which files they read.
+pub(super) fn orders(name: &str, words: &[Word], touched: &mut Touched) {
+    let shown = |word: &Word| word.literal.clone().unwrap_or_else(|| word.source.clone());
+    if EDITORS.contains(&name) {
+        let is_order = |word: &Word| {
+            let text = shown(word);
+            text.starts_with(['+', '-']) && text.len() > 1 && !matches!(&*text, "--" | "-R" | "-n")
+        };
+        if matches!(name, "ed" | "ex" | "red") || words.iter().any(is_order) {
+            let why = format!("`{name}` has commands of its own, which may be about other files");
+            touched.unsure.get_or_insert(why);
+        }
+    }
+    if name == "curl" {
+        for text in words.iter().map(shown) {
+            let Some(at) = text.to_ascii_lowercase().find("file:") else { continue };
+            let path = text[at + 5..].trim_start_matches("//");
+            let path = path.strip_prefix("localhost").unwrap_or(path).replace(['"', '\''], "");
+            if path.contains(['%', '{', '[', '$', '`', '\\']) {
+                let why = "which file `curl` reads is only known at run time";
+                touched.unsure.get_or_insert(why.to_owned());
+            }
+            for part in super::fixed_parts(&path) {
+                touched.files.push((Access::Reads, Operand::Fixed(part)));
+            }
+        }
+    }
+}

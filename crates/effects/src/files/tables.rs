@@ -44,8 +44,8 @@ pub(super) const GIT_WRITERS: &[&str] =
 /// What of it changes the files of the checkout, whether they are named or not.
 #[rustfmt::skip]
 pub(super) const GIT_CHANGERS: &[&str] = &[
-    "am", "bisect", "checkout", "cherry-pick", "clean", "merge", "pull", "rebase", "reset", "restore", "revert",
-    "stash", "switch",
+    "am", "bisect", "checkout", "cherry-pick", "clean", "merge", "pull", "read-tree", "rebase", "reset", "restore",
+    "revert", "rm", "sparse-checkout", "stash", "switch",
 ];
 
 /// And what of it shows them.

@@ -28,6 +28,8 @@ pub struct Skips {
     pub ignored: bool,
     /// Names that fit one of these patterns.
     pub except: Vec<String>,
+    /// Directories whose names do.
+    pub except_dirs: Vec<String>,
     /// Files whose names fit none of these, if there are any.
     pub only: Vec<String>,
 }
@@ -98,8 +100,7 @@ pub(super) fn through(
     let skips = Skips {
         hidden: careful && !any(&["hid"], &['.']),
         ignored: careful && !any(&["no-ig"], &[]),
-        except: values(words, &["--exclude=", "--exclude-dir="]),
-        only: values(words, &["--include="]),
+        ..left_out(words)
     };
     let mut named = Touched::default();
     files_named(files, access, &mut named);
@@ -172,12 +173,34 @@ pub(super) fn found(name: &str, words: &[Word], touched: &mut Touched) {
     }
 }
 
+/// Whether a pattern has no more in it than `*`: only that is compared with names.
+fn is_simple(pattern: &str) -> bool {
+    !pattern.contains(['?', '[', '\\', '{'])
+}
+
+/// What `grep` leaves out of the directories that it goes through.
+pub(super) fn left_out(words: &[Word]) -> Skips {
+    let simple = |options: &[&str]| -> Vec<String> {
+        values(words, options).into_iter().filter(|pattern| is_simple(pattern)).collect()
+    };
+    let all = values(words, &["--include="]);
+    let (except, only) = (simple(&["--exclude="]), simple(&["--include="]));
+    // The last one that fits counts.
+    let both = !all.is_empty() && !values(words, &["--exclude="]).is_empty();
+    Skips {
+        except_dirs: simple(&["--exclude-dir="]),
+        except: if both { Vec::new() } else { except },
+        only: if both || only.len() < all.len() { Vec::new() } else { only },
+        ..Skips::default()
+    }
+}
+
 /// The one name that is looked for, if nothing else could be found as well.
 pub(super) fn one_name(literals: &[&str]) -> Vec<String> {
     let otherwise = ["-o", "-or", "!", "-not", ",", "(", "-iname", "-prune"];
     let name = literals.iter().position(|text| *text == "-name");
     match name.and_then(|at| literals.get(at + 1)) {
-        Some(name) if !literals.iter().any(|text| otherwise.contains(text)) => {
+        Some(name) if is_simple(name) && !literals.iter().any(|text| otherwise.contains(text)) => {
             vec![(*name).to_owned()]
         }
         _ => Vec::new(),

@@ -63,6 +63,7 @@ pub const READ_ONLY: &[ReadOnly] = &[
     but("rg", &[], &["--pre", "--hostname-bin", "--file", "--follow", "--ignore-file", "--search-zip"], "fLz").with(Operands::Pattern),
     but("sed", &[], &["--in-place", "--file", "--expression"], "ief").with(Operands::Script),
     data("seq"),
+    only("set", &["-e", "-u", "-x", "-eu", "-ex", "-eux", "-euo", "-euxo", "-o", "pipefail", "errexit", "nounset"]),
     but("sha1sum", &[], CHECK, "c"),
     but("sha256sum", &[], CHECK, "c"),
     but("sort", &[], &["--output", "--temporary-directory", "--compress-program", "--files0-from", "--random-source"], "oT"),

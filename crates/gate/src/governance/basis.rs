@@ -23,6 +23,8 @@ pub struct Basis {
     pub outputs: PathBuf,
     /// Protected paths: ona's own settings and the record.
     pub protected: Vec<PathBuf>,
+    /// Where credentials are stored.
+    pub stores: Vec<PathBuf>,
     /// Worktrees elsewhere; the same rules apply to the same paths in them.
     pub worktrees: Vec<PathBuf>,
     /// Secrets besides those of the process and the settings.
@@ -145,6 +147,7 @@ impl Basis {
                 .collect(),
             outputs: Some(self.outputs.clone()),
             protected: self.protected.clone(),
+            stores: self.stores.clone(),
             world: &Disk,
         };
         let home = &self.roots.home;
@@ -279,6 +282,7 @@ mod tests {
             mode: None,
             outputs: none,
             protected: Vec::new(),
+            stores: Vec::new(),
             worktrees: Vec::new(),
             secrets: Vec::new(),
         }

@@ -42,6 +42,7 @@ impl ServerCallbacks for GateCallbacks {
                 args: vec!["-c".into(), command.into()],
                 cwd: &self.gate.place().project_dir,
                 env: self.gate.governance.host.child_env.clone(),
+                credentials: false,
                 marker: None,
                 stdin: Vec::new(),
                 timeout: HELPER_TIMEOUT,

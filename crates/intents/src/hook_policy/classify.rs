@@ -126,6 +126,7 @@ impl HookPolicy {
                 working_dirs: vec!["/".into()],
                 outputs: None,
                 protected: Vec::new(),
+                stores: Vec::new(),
                 world: &Disk,
             };
             Permissions::new(Vec::new(), PermissionMode::Default, around)

@@ -58,16 +58,6 @@ pub(crate) struct Program {
     listening: JoinHandle<()>,
 }
 
-/// ona's own credentials: no server gets them unless its settings name them.
-const KEYS: &[&str] = &[
-    "ANTHROPIC_API_KEY",
-    "ANTHROPIC_AUTH_TOKEN",
-    "CLAUDE_CODE_OAUTH_TOKEN",
-    "OPENAI_API_KEY",
-    "BRAVE_API_KEY",
-    "TAVILY_API_KEY",
-];
-
 /// What a program is started with.
 pub(crate) struct Start<'a> {
     pub(crate) command: &'a str,
@@ -83,7 +73,8 @@ impl Program {
         groups: &Groups,
     ) -> io::Result<(Self, ChildStdout, ChildStdin)> {
         let mut command = Command::new(start.command);
-        for name in KEYS {
+        // No server gets ona's own unless its settings name them.
+        for name in ona_types::CREDENTIAL_VARIABLES {
             command.env_remove(name);
         }
         let mut child = command

@@ -10,7 +10,6 @@ use rmcp::model::{ErrorCode, ProtocolVersion};
 use rmcp::service::{
     ClientInitializeError, ClientLifecycleMode, RunningService, serve_client_with_lifecycle_and_ct,
 };
-use rmcp::transport::auth::AuthClient;
 use rmcp::transport::streamable_http_client::{
     StreamableHttpClientTransport, StreamableHttpClientTransportConfig,
 };
@@ -28,6 +27,7 @@ use super::error::{brief, chain, failure};
 use super::oauth::{Tokens, signed_in};
 use super::pipe::Pipe;
 use super::server_requests::{Roots, ServerRequests};
+use super::signed_in::SignedIn;
 use super::sse::{SseFault, SseTransport, Way as SseWay};
 use super::stale::Stale;
 use super::tap::{Listeners, Tap};
@@ -195,7 +195,7 @@ impl Attempt<'_> {
         config.max_sse_event_size = MAX_RESPONSE;
         let greeted = match manager {
             Some(manager) => {
-                let client = AuthClient::new(web, manager);
+                let client = SignedIn { web, tokens: Arc::new(Tokens::new(manager)) };
                 self.greet(StreamableHttpClientTransport::with_client(client, config), mode).await
             }
             None => self.greet(StreamableHttpClientTransport::with_client(web, config), mode).await,

@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -13,6 +13,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use oauth2::TokenResponse as _;
 use ona_types::BoxError;
 use rmcp::transport::auth::{
     AuthError, AuthorizationManager, AuthorizationMetadata, AuthorizationRequest,
@@ -94,9 +95,22 @@ struct Kept {
     store: Arc<dyn TokenStore>,
     key: String,
     client_secret: Option<String>,
+    /// The access token that was read last.
+    seen: std::sync::Mutex<Option<String>>,
 }
 
+/// What the library passes on if another process has just renewed the token: the stored one is good.
+const RENEWED: &str = "the token was renewed by another process";
+
 impl Kept {
+    fn new(store: &Arc<dyn TokenStore>, key: String, client_secret: Option<String>) -> Self {
+        Self { store: Arc::clone(store), key, client_secret, seen: std::sync::Mutex::default() }
+    }
+
+    fn last_seen(&self) -> std::sync::MutexGuard<'_, Option<String>> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Calls the store on a thread that may block.
     async fn with<T: Send + 'static>(
         &self,
@@ -131,7 +145,10 @@ impl CredentialStore for Kept {
     async fn load(&self) -> Result<Option<StoredCredentials>, AuthError> {
         let kept = self.with(|store, key| store.load(key)).await?;
         // Unreadable data counts as missing: the human signs in again.
-        Ok(kept.and_then(|kept| serde_json::from_str(&kept).ok()))
+        let kept: Option<StoredCredentials> =
+            kept.and_then(|kept| serde_json::from_str(&kept).ok());
+        *self.last_seen() = kept.as_ref().and_then(access_token);
+        Ok(kept)
     }
 
     async fn save(&self, credentials: StoredCredentials) -> Result<(), AuthError> {
@@ -149,9 +166,23 @@ impl CredentialStore for Kept {
     }
 
     async fn acquire_refresh_guard(&self) -> Result<Option<CredentialRefreshGuard>, AuthError> {
+        let seen = self.last_seen().clone();
         let held = self.with(|store, key| store.lock(key)).await?;
+        // Whoever held it before may have done the work.
+        let now = self.load().await?.as_ref().and_then(access_token);
+        if seen.is_some() && now.is_some() && now != seen {
+            return Err(AuthError::CredentialStoreError(RENEWED.to_owned()));
+        }
         Ok(held.map(CredentialRefreshGuard::new))
     }
+}
+
+fn access_token(stored: &StoredCredentials) -> Option<String> {
+    Some(stored.token_response.as_ref()?.access_token().secret().clone())
+}
+
+fn is_renewed(error: &AuthError) -> bool {
+    matches!(error, AuthError::CredentialStoreError(why) if why == RENEWED)
 }
 
 /// A manager; it has to discover where to sign in, unless the settings say so.
@@ -244,7 +275,7 @@ pub(crate) async fn signed_in(
     store: &Arc<dyn TokenStore>,
 ) -> Result<Option<AuthorizationManager>, SignInError> {
     let key = token_key(server, &remote.url);
-    let mut kept = Kept { store: Arc::clone(store), key, client_secret: None };
+    let mut kept = Kept::new(store, key, None);
     let stored = kept.load().await.map_err(SignInError::Store)?;
     let Some(stored) = stored.filter(|stored| stored.token_response.is_some()) else {
         return Ok(None);
@@ -279,7 +310,12 @@ impl Tokens {
 
     /// The token, renewed if it is about to expire; `None` if a new sign-in is needed.
     pub(crate) async fn current(&self) -> Result<Option<String>, AuthError> {
-        match self.0.lock().await.get_access_token().await {
+        let manager = self.0.lock().await;
+        let mut token = manager.get_access_token().await;
+        if token.as_ref().is_err_and(is_renewed) {
+            token = manager.get_access_token().await;
+        }
+        match token {
             Ok(token) => Ok(Some(token)),
             Err(AuthError::AuthorizationRequired) => Ok(None),
             Err(error) => Err(error),
@@ -294,6 +330,7 @@ impl Tokens {
             Err(AuthError::AuthorizationRequired | AuthError::TokenRefreshRejected(_)) => {
                 return Ok(None);
             }
+            Err(error) if is_renewed(&error) => {}
             Err(error) => return Err(error),
         }
         let token = manager.get_access_token().await?;
@@ -352,7 +389,7 @@ pub(crate) async fn sign_in(
         request = request.with_client_secret(secret);
     }
     let key = token_key(server, &remote.url);
-    manager.set_credential_store(Kept { store: Arc::clone(store), key, client_secret });
+    manager.set_credential_store(Kept::new(store, key, client_secret));
     let session =
         AuthorizationSession::new(manager, request).await.map_err(|(_, error)| refused(error))?;
 

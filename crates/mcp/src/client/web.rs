@@ -46,7 +46,7 @@ const LAST_EVENT: &str = "last-event-id";
 const RESERVED: [&str; 5] =
     ["accept", "content-type", "mcp-session-id", "mcp-protocol-version", "last-event-id"];
 
-type Outcome<T> = Result<T, StreamableHttpError<reqwest::Error>>;
+pub(crate) type Outcome<T> = Result<T, StreamableHttpError<reqwest::Error>>;
 
 /// The way to servers that listen at an address.
 #[derive(Clone, Debug)]

@@ -30,6 +30,9 @@ struct Office {
     issued: usize,
     registered: usize,
     refreshed: usize,
+    /// Each refresh token is good for one renewal: the last one counts.
+    rotates: bool,
+    refresh: String,
     /// Seconds that a token is good for.
     lasts: u64,
     /// The human says no.
@@ -148,8 +151,13 @@ impl Office {
             }
             "refresh_token" if self.revoked => return refused("invalid_grant"),
             "refresh_token" => {
-                assert_eq!(asked["refresh_token"], "refresh");
+                if asked["refresh_token"] != self.refresh() {
+                    return refused("invalid_grant");
+                }
                 self.refreshed += 1;
+                if self.rotates {
+                    self.refresh = format!("refresh-{}", self.refreshed);
+                }
             }
             other => panic!("{other}"),
         }
@@ -158,8 +166,12 @@ impl Office {
         self.token = Some(token.clone());
         crate::web::json(&json!({
             "access_token": token, "token_type": "Bearer", "expires_in": self.lasts,
-            "refresh_token": "refresh",
+            "refresh_token": self.refresh(),
         }))
+    }
+
+    fn refresh(&self) -> String {
+        if self.refresh.is_empty() { "refresh".to_owned() } else { self.refresh.clone() }
     }
 }
 
@@ -222,9 +234,9 @@ async fn serve_mcp(office: Shared, request: Request<Incoming>, base: &str) -> An
     crate::web::json(&said)
 }
 
-/// Keeps tokens in memory.
+/// Keeps tokens in memory, with a lock for renewals.
 #[derive(Default)]
-struct Drawer(Mutex<HashMap<String, String>>);
+struct Drawer(Mutex<HashMap<String, String>>, Arc<tokio::sync::Mutex<()>>);
 
 impl TokenStore for Drawer {
     fn load(&self, key: &str) -> Result<Option<String>, BoxError> {
@@ -239,6 +251,10 @@ impl TokenStore for Drawer {
     fn forget(&self, key: &str) -> Result<(), BoxError> {
         self.0.lock().unwrap().remove(key);
         Ok(())
+    }
+
+    fn lock(&self, _key: &str) -> Result<Option<Box<dyn Send>>, BoxError> {
+        Ok(Some(Box::new(Arc::clone(&self.1).blocking_lock_owned())))
     }
 }
 
@@ -345,6 +361,33 @@ async fn tokens_are_renewed_until_that_is_over() {
     let refused = call(&pool, "echo", "").await.unwrap_err();
     assert_eq!(refused, McpError::NeedsAuth { server: "s".into() });
     crate::until(&pool, |pool| state(pool, "s") == ServerState::NeedsAuth).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn those_who_renew_at_once_renew_once() {
+    let scene = Scene::new(5).await;
+    scene.office().rotates = true;
+    let pool = scene.pool(scene.spec(None)).await;
+    pool.authorize("s", &Human::default()).await.unwrap();
+    pool.close().await;
+    // Before it ends, and once the server refuses it.
+    for lasts in [3600, 3600] {
+        let before = scene.office().refreshed;
+        scene.office().lasts = lasts;
+        let pools = tokio::join!(
+            scene.pool(scene.spec(None)),
+            scene.pool(scene.spec(None)),
+            scene.pool(scene.spec(None))
+        );
+        for pool in [&pools.0, &pools.1, &pools.2] {
+            assert_eq!(state(pool, "s"), ServerState::Connected, "{:?}", pool.statuses());
+        }
+        assert_eq!(scene.office().refreshed, before + 1);
+        for pool in [pools.0, pools.1, pools.2] {
+            pool.close().await;
+        }
+        scene.office().token = Some("another".to_owned());
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

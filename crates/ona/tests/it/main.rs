@@ -13,6 +13,7 @@ mod changes;
 mod cli;
 mod conversation;
 mod crash;
+mod credentials;
 mod debug;
 mod doctor;
 mod edit;

@@ -10,6 +10,7 @@ use serde_json::json;
 
 mod git;
 mod hostile;
+mod patterns;
 mod reads;
 mod spellings;
 mod writes;
@@ -285,6 +286,7 @@ fn rows_68_and_69_links_are_seen_through() {
         working_dirs: vec![app.clone()],
         outputs: None,
         protected: Vec::new(),
+        stores: Vec::new(),
         world: &Disk,
     };
     let effects = Effects::read(Target::of(&Disk, &app, "project/k").unwrap());

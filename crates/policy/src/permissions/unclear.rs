@@ -209,7 +209,9 @@ fn within(world: &dyn World, tree: &Tree, rules: &[&Rule]) -> Option<String> {
         let name = name.to_string_lossy();
         let fits =
             |patterns: &[String]| patterns.iter().any(|pattern| wildcard::matches(pattern, &name));
-        !fits(&skips.except) && (is_dir || skips.only.is_empty() || fits(&skips.only))
+        !fits(&skips.except)
+            && !(is_dir && fits(&skips.except_dirs))
+            && (is_dir || skips.only.is_empty() || fits(&skips.only))
     });
     let wanted = Wanted { hidden: !tree.skips.hidden, ignored: !tree.skips.ignored, names };
     let (mut seen, mut why) = (0, None);
@@ -222,8 +224,12 @@ fn within(world: &dyn World, tree: &Tree, rules: &[&Rule]) -> Option<String> {
             return ControlFlow::Break(());
         }
         seen += 1;
-        // A directory whose files are chosen by name is not itself one of them.
-        if !tree.skips.only.is_empty() && is_dir {
+        // A directory whose files are chosen by name is not itself one of them, unless it has such a name.
+        let chosen = |path: &Path| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            tree.skips.only.iter().any(|pattern| wildcard::matches(pattern, &name))
+        };
+        if !tree.skips.only.is_empty() && is_dir && !chosen(&path) {
             return ControlFlow::Continue(());
         }
         let target = Target::real(path);

@@ -309,6 +309,7 @@ pub(super) fn child<'r>(
         args: all,
         cwd: root,
         env: env.collect(),
+        credentials: false,
         marker: None,
         stdin: stdin.to_vec(),
         timeout,

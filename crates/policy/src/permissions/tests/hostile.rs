@@ -27,6 +27,7 @@ pub(super) fn hostile_project() -> (tempfile::TempDir, Surroundings) {
         working_dirs: vec![app],
         outputs: None,
         protected: Vec::new(),
+        stores: Vec::new(),
         world: &Disk,
     };
     (dir, around)

@@ -1,0 +1,16 @@
+//! The environment variables that hold ona's own credentials.
+
+/// Nothing that ona starts inherits them, hooks excepted (S0 §5.11): a command, a server or a helper that needs one is
+/// given it by its own settings.
+pub const CREDENTIAL_VARIABLES: &[&str] = &[
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_AUTH_TOKEN",
+    "ANTHROPIC_CUSTOM_HEADERS",
+    "BRAVE_API_KEY",
+    "CLAUDE_CODE_OAUTH_TOKEN",
+    "CLAUDE_CODE_OAUTH_TOKEN_FILE_DESCRIPTOR",
+    "LM_STUDIO_API_KEY",
+    "ONA_VAULT_PASSPHRASE",
+    "OPENAI_API_KEY",
+    "TAVILY_API_KEY",
+];
