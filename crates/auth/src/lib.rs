@@ -1,13 +1,13 @@
-//! Secrets at rest.
+//! Credentials: where they come from, which of them wins, and where they are kept.
 //!
-//! A [`Vault`] keeps named secrets in one encrypted file, for credentials that must outlive a process where the system
+//! [`sources`] is the table of sources in their order. A [`Vault`] keeps named secrets in one encrypted file, for credentials that must outlive a process where the system
 //! has no keyring. They never go into the record.
 //!
 //! What it protects from: the key is in a separate file, so a copy or a backup of the vault alone is useless, a
 //! changed byte is noticed, and other users can read neither. It does not protect from programs that run as the same
 //! user: they can read both files.
 //!
-//! It does not know where credentials come from, which of them wins, or what they are for.
+//! The crate reads neither the environment nor settings: whoever does so says what is there.
 //!
 //! ```
 //! # let dir = std::env::temp_dir().join(format!("ona-auth-doc-{}", std::process::id()));
@@ -22,6 +22,7 @@
 mod disk;
 mod error;
 mod sealed;
+pub mod sources;
 mod vault;
 
 pub use error::VaultError;

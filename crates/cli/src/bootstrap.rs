@@ -4,8 +4,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ona_config::settings::Settings;
-use ona_engine::{AgentOptions, Engine, ModelHandle, ModelWords, ServerOptions, Session, Starter};
+use ona_engine::{
+    AgentOptions, Engine, ModelAccess, ModelHandle, ModelWords, ServerOptions, Session, Starter,
+};
 use ona_gate::core::Core;
 use ona_gate::governance::{GovernanceError, Unread, learn_secrets};
 use ona_provider::Model;
@@ -125,8 +126,8 @@ impl Starter for Operator<'_> {
         model_words(&self.cli.agent)
     }
 
-    fn connect_model(&self, model: Model, settings: &Settings) -> Result<ModelHandle, CliError> {
-        connect_model(&self.cli.agent, model, settings)
+    fn connect_model(&self, model: Model, access: &ModelAccess) -> Result<ModelHandle, CliError> {
+        connect_model(&self.cli.agent, model, access)
     }
 
     fn message(&self, error: &CliError) -> String {

@@ -2,6 +2,7 @@
 //!
 //! `docs/ENVIRONMENT.md` is generated from these declarations; a test compares them.
 
+pub mod descriptor;
 pub mod model;
 pub mod servers;
 
@@ -22,6 +23,7 @@ use ona_policy::secrets::holds_secret;
 use ona_repo::Disk;
 use ona_tools::ToolSettings;
 use ona_web::{WebAccess, WebProxies};
+use secrecy::ExposeSecret as _;
 
 use crate::bootstrap::directory;
 use crate::error::CliError;
@@ -517,7 +519,9 @@ pub fn secrets() -> Vec<String> {
     let named = named.filter(|(name, value)| holds_secret(&Disk, name, value));
     // As keys are sent.
     let named = named.map(|(_, value)| value.trim().to_owned());
-    named.chain(model::header_secrets()).collect()
+    let descriptor = descriptor::oauth_descriptor().ok().flatten();
+    let descriptor = descriptor.map(|token| token.expose_secret().to_owned());
+    named.chain(model::header_secrets()).chain(descriptor).collect()
 }
 
 /// The directories of the organisation's settings. The variable can only add directories.

@@ -8,6 +8,7 @@ pub mod agent_args;
 pub mod asker;
 pub mod bootstrap;
 mod call_view;
+pub mod credentials;
 pub mod env;
 mod error;
 pub mod interrupts;

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use ona_config::settings::Settings;
-use ona_engine::{EffortSetting, FindModel, ModelHandle, ModelWords};
+use ona_engine::{EffortSetting, FindModel, ModelAccess, ModelHandle, ModelWords};
 use ona_provider::{
-    Client, Credential, Fixed, Model, ProviderKind, Retry, Transport, allowed, resolve,
+    Client, Credential, Credentials, Fixed, Model, ProviderKind, Retry, Transport, allowed, resolve,
 };
 use ona_types::Effort;
 
 use crate::agent_args::AgentArgs;
+use crate::credentials::Available;
 use crate::env::model::{Models, models, transport};
 use crate::error::CliError;
 use crate::output::complain;
@@ -34,24 +35,21 @@ pub fn model_words(args: &AgentArgs) -> Result<ModelWords, CliError> {
 pub fn connect_model(
     args: &AgentArgs,
     model: Model,
-    settings: &Settings,
+    access: &ModelAccess,
 ) -> Result<ModelHandle, CliError> {
-    let mut env = models()?;
-    if args.bare {
-        // S0 §2.7, A7.
-        env.anthropic_token = None;
-    }
-    let words = words(Some(args), &env);
-    let (credential, source, transport) = match way(model.provider, &env) {
+    let settings = &access.settings;
+    let available = Available::find(model.provider, models()?, &access.layers, args.bare)?;
+    let env = available.env();
+    let words = words(Some(args), env);
+    let (credentials, transport) = match way(model.provider, &available, access) {
         // Only hooks run and no model is called, so missing credentials do not matter.
-        Err(_) if args.init_only => (Credential::None, "none", Transport::to(NOWHERE)),
+        Err(_) if args.init_only => (nothing("none"), Transport::to(NOWHERE)),
         found => found?,
     };
     let retry = Retry {
         max_retries: env.max_retries.unwrap_or_else(|| Retry::default().max_retries),
         ..Retry::default()
     };
-    let credentials = Arc::new(Fixed::new(source, credential));
     let client = Client::new(model.provider, &transport, credentials, retry).map_err(wrong)?;
     let known = model.max_output.map_or(UNKNOWN_OUTPUT, |most| most.min(MAX_OUTPUT));
     let max_output = match (env.max_output, model.max_output) {
@@ -153,42 +151,55 @@ pub fn check_setting(settings: &Settings, key: &[&str]) -> Result<Option<String>
     Ok(words.choose(settings, None).err().map(|error| error.to_string()))
 }
 
+/// The provider that the options and settings choose.
+pub fn provider(args: &AgentArgs, settings: &Settings) -> Result<ProviderKind, CliError> {
+    let model = model_words(args)?.choose(settings, None).map_err(wrong)?;
+    Ok(model.provider)
+}
+
 /// Whether some provider has a model of this name.
 pub fn is_model(name: &str, settings: &Settings) -> bool {
     models().map_or(true, |env| words(None, &env).knows(name, settings))
 }
 
-/// S0 §2.3: the credential, where it comes from, and the way.
+/// No credential, under this name.
+fn nothing(source: &str) -> Arc<dyn Credentials> {
+    Arc::new(Fixed::new(source, Credential::None))
+}
+
+/// S0 §2.3: the credential, and the way.
 fn way(
     provider: ProviderKind,
-    env: &Models,
-) -> Result<(Credential, &'static str, Transport), CliError> {
+    available: &Available,
+    access: &ModelAccess,
+) -> Result<(Arc<dyn Credentials>, Transport), CliError> {
+    let env = available.env();
     let missing = |what: &str| {
         CliError::usage(format!("{provider} needs {what}, which is not set")).hint(ALLOWED)
     };
     let or =
         |url: &Option<String>, default: &str| url.clone().unwrap_or_else(|| default.to_owned());
+    let found = available.credentials(&access.project_dir, &access.learned)?;
     Ok(match provider {
         ProviderKind::ClaudeCodeSubscription => {
-            let (credential, source) = match (&env.anthropic_token, &env.anthropic_key) {
-                (Some(token), _) => {
-                    (Credential::Bearer(token.as_str().into()), "ANTHROPIC_AUTH_TOKEN")
-                }
-                (None, Some(key)) => (Credential::ApiKey(key.as_str().into()), "ANTHROPIC_API_KEY"),
-                (None, None) => return Err(missing("ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN")),
-            };
+            let needed =
+                "ANTHROPIC_API_KEY, ANTHROPIC_AUTH_TOKEN, CLAUDE_CODE_OAUTH_TOKEN or apiKeyHelper";
+            let credentials = found.ok_or_else(|| missing(needed))?;
             let url = or(&env.anthropic_url, "https://api.anthropic.com");
-            (credential, source, transport(&url, true)?)
+            (credentials, transport(&url, Some(env))?)
         }
         ProviderKind::OpenAiCompatible => {
-            let key = env.openai_key.as_deref().ok_or_else(|| missing("OPENAI_API_KEY"))?;
+            let credentials = found.ok_or_else(|| missing("OPENAI_API_KEY"))?;
             let url = env.openai_url.as_deref().ok_or_else(|| missing("OPENAI_BASE_URL"))?;
-            (Credential::ApiKey(key.into()), "OPENAI_API_KEY", transport(url, false)?)
+            (credentials, transport(url, None)?)
         }
         ProviderKind::LmStudioLocal => {
-            let key = or(&env.lm_key, "lm-studio");
             let url = or(&env.lm_url, "http://127.0.0.1:1234/v1");
-            (Credential::ApiKey(key.into()), "LM_STUDIO_API_KEY", transport(&url, false)?)
+            // It takes any key.
+            let usual = || -> Arc<dyn Credentials> {
+                Arc::new(Fixed::new("LM_STUDIO_API_KEY", Credential::ApiKey("lm-studio".into())))
+            };
+            (found.unwrap_or_else(usual), transport(&url, None)?)
         }
     })
 }

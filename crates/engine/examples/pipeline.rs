@@ -13,10 +13,9 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ona_config::settings::Settings;
 use ona_engine::{
-    AgentOptions, Engine, ModelHandle, ModelWords, ServerOptions, Session, SessionBuilder,
-    StartError, Starter, Which, Work,
+    AgentOptions, Engine, ModelAccess, ModelHandle, ModelWords, ServerOptions, Session,
+    SessionBuilder, StartError, Starter, Which, Work,
 };
 use ona_front::{Human, channel};
 use ona_gate::core::Core;
@@ -154,7 +153,7 @@ impl Starter for NoModel {
         Ok(ModelWords::default())
     }
 
-    fn connect_model(&self, _: Model, _: &Settings) -> Result<ModelHandle, StartError> {
+    fn connect_model(&self, _: Model, _: &ModelAccess) -> Result<ModelHandle, StartError> {
         unreachable!("Read needs no model")
     }
 

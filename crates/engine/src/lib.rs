@@ -8,6 +8,7 @@ mod agent_memory;
 mod agent_side;
 mod agent_types;
 mod answer_calls;
+mod api_key_helper;
 mod background_agents;
 mod compact;
 mod config_reload;
@@ -43,6 +44,7 @@ mod which_session;
 
 pub use agent::{Agent, AgentError};
 pub use agent_types::{RoleError, TypeError};
+pub use api_key_helper::{API_KEY_HELPER, ApiKeyHelper, HelperOptions};
 pub use background_agents::BackgroundAgents;
 pub use context_limit::ContextLimit;
 pub use doctor::examine;
@@ -52,6 +54,6 @@ pub use options::{AgentOptions, Shape};
 pub use prompt::PromptOptions;
 pub use session::{Engine, Session};
 pub use session_builder::{
-    Prepared, RoleFrom, ServerOptions, SessionBuilder, StartError, Starter, Work,
+    ModelAccess, Prepared, RoleFrom, ServerOptions, SessionBuilder, StartError, Starter, Work,
 };
 pub use which_session::{Fork, SeatError, Which, find_session};

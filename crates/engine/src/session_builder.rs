@@ -13,12 +13,13 @@
 //! [`SessionBuilder::prepare`] does the first four, which need no front-end; [`Prepared::session`] and
 //! [`Prepared::agent`] do the rest.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use ona_front::CoreEnd;
 use ona_mcp::TokenStore;
+use ona_policy::secrets::LearnedSecrets;
 use ona_provider::Model;
 use ona_store::{NewFork, NewSession, Seat, Step, StoreError};
 use ona_tools::{ModelNeed, PREFIX, STRUCTURED_OUTPUT};
@@ -32,7 +33,7 @@ use crate::model_handle::ModelHandle;
 use crate::options::AgentOptions;
 use crate::session::{Engine, Session};
 use crate::which_session::{Fork, SeatError, Which};
-use ona_config::settings::Settings;
+use ona_config::settings::{Layer, Settings};
 use ona_gate::governance::{GovernanceError, Unread};
 use ona_gate::servers::{Connecting, Deferral};
 
@@ -57,13 +58,26 @@ pub trait Starter {
     fn model_words(&self) -> Result<ModelWords, Self::Error>;
 
     /// The connection to a model. An error means that it cannot be asked, for example because there is no credential.
-    fn connect_model(&self, model: Model, settings: &Settings) -> Result<ModelHandle, Self::Error>;
+    fn connect_model(&self, model: Model, access: &ModelAccess)
+    -> Result<ModelHandle, Self::Error>;
 
     /// An error in one line, without hints.
     fn message(&self, error: &Self::Error) -> String;
 
     /// The options for MCP servers.
     fn server_options(&self) -> Result<ServerOptions, Self::Error>;
+}
+
+/// What a connection to a model depends on.
+pub struct ModelAccess {
+    /// The settings in force, by their sources.
+    pub layers: Vec<Layer>,
+    /// The same, merged.
+    pub settings: Settings,
+    /// Where the operator's commands run.
+    pub project_dir: PathBuf,
+    /// Learns secrets that become known later.
+    pub learned: LearnedSecrets,
 }
 
 /// The options for MCP servers.
@@ -250,6 +264,17 @@ impl<S: Starter> Prepared<'_, S> {
         self.session.gate.settings()
     }
 
+    /// What a connection to a model depends on.
+    fn access(&self) -> ModelAccess {
+        let gate = &self.session.gate;
+        ModelAccess {
+            layers: gate.layers().to_vec(),
+            settings: self.settings(),
+            project_dir: gate.place().project_dir.clone(),
+            learned: self.builder.engine.core.config.learned_secrets.clone(),
+        }
+    }
+
     /// Loads the extensions and sets the main agent's role, as far as the work needs them. Returns warnings.
     fn extend(&mut self) -> Result<Vec<String>, S::Error> {
         let work = self.builder.work;
@@ -273,7 +298,7 @@ impl<S: Starter> Prepared<'_, S> {
         let last = store.last_model(&self.session.seat().session).map_err(StartError::from)?;
         let model = starter.model_words()?.choose(&settings, last.as_ref());
         let model = model.map_err(StartError::from)?;
-        match starter.connect_model(model, &settings) {
+        match starter.connect_model(model, &self.access()) {
             Ok(model) => Ok(model),
             Err(error) => {
                 self.record_refusal(&error).map_err(StartError::from)?;
@@ -324,7 +349,7 @@ impl<S: Starter> Prepared<'_, S> {
         let settings = self.settings();
         let found = || {
             let model = starter.model_words()?.choose(&settings, None);
-            starter.connect_model(model.map_err(StartError::from)?, &settings)
+            starter.connect_model(model.map_err(StartError::from)?, &self.access())
         };
         let error: S::Error = match found() {
             Ok(model) => return Some(model),

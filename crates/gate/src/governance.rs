@@ -332,6 +332,11 @@ impl Governance {
         }
     }
 
+    /// The settings in force, by their sources.
+    pub fn layers(&self) -> &[Layer] {
+        &self.basis.layers
+    }
+
     /// The settings in force, merged.
     pub fn settings(&self) -> Settings {
         Settings::merged(&self.basis.layers)

@@ -31,7 +31,7 @@ use std::future::Future;
 use std::path::Path;
 use std::sync::Arc;
 
-use ona_config::settings::Settings;
+use ona_config::settings::{Layer, Settings};
 use ona_front::{CoreEnd, Human, channel};
 use ona_intents::Workspace;
 use ona_policy::secrets::Redactor;
@@ -191,6 +191,11 @@ impl Gate {
     /// The tools that may be called.
     pub fn offered(&self) -> Vec<String> {
         self.toolbox.offered(&self.governance.permissions)
+    }
+
+    /// The settings in force, by their sources.
+    pub fn layers(&self) -> &[Layer] {
+        self.governance.layers()
     }
 
     /// The settings in force, merged.

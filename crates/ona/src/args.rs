@@ -7,6 +7,7 @@ use clap::{CommandFactory as _, FromArgMatches as _};
 use clap::{Parser, Subcommand};
 use ona_cli::{CliError, Options};
 
+use crate::auth::Auth;
 use crate::init::Init;
 use crate::intent::Intent;
 use crate::mcp::Mcp;
@@ -193,6 +194,10 @@ pub enum Command {
         #[arg(long)]
         rules: bool,
     },
+
+    /// Show which credential is used for the model
+    #[command(subcommand)]
+    Auth(Auth),
 
     /// Save and search memories: what later sessions should know
     #[command(subcommand)]

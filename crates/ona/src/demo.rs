@@ -12,11 +12,10 @@ use ona_cli::interrupts::Interrupts;
 use ona_cli::output::{plain, print};
 use ona_cli::{CliError, Options, record};
 use ona_config::Config;
-use ona_config::settings::Settings;
 use ona_config::trust::RunTrust;
 use ona_engine::{
-    AgentOptions, EffortSetting, Engine, ModelHandle, ModelWords, ServerOptions, SessionBuilder,
-    Starter, Which, Work,
+    AgentOptions, EffortSetting, Engine, ModelAccess, ModelHandle, ModelWords, ServerOptions,
+    SessionBuilder, Starter, Which, Work,
 };
 use ona_front::{Ending, Event, Op};
 use ona_front::{Human, channel};
@@ -157,10 +156,10 @@ impl Starter for DemoStarter<'_> {
         }
     }
 
-    fn connect_model(&self, model: Model, settings: &Settings) -> Result<ModelHandle, CliError> {
+    fn connect_model(&self, model: Model, access: &ModelAccess) -> Result<ModelHandle, CliError> {
         match self.server {
             Some(server) => scripted(server, model),
-            None => self.operator.connect_model(model, settings),
+            None => self.operator.connect_model(model, access),
         }
     }
 

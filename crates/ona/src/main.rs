@@ -5,6 +5,7 @@
 #![allow(clippy::disallowed_methods, reason = "this is the crate that reads the environment")]
 
 mod args;
+mod auth;
 mod blame;
 mod config;
 mod debug;
@@ -38,6 +39,7 @@ use ona_cli::{CliError, agent_args, output};
 use crate::args::{Cli, Command, Schema};
 
 fn main() -> ExitCode {
+    ona_cli::env::descriptor::take_oauth_descriptor();
     ona_sandbox::adopt_orphans();
     ona_sandbox::no_core_dumps();
     let outcome = args::parse().and_then(|cli| {
@@ -99,6 +101,7 @@ fn dispatch(cli: &Cli) -> Result<ExitCode, CliError> {
         Some(Command::Sessions(command)) => sessions::run(options, command),
         Some(Command::Hook { host, rules }) => hook::run(options, host, *rules),
         Some(Command::Config(command)) => config::run(options, command),
+        Some(Command::Auth(command)) => auth::run(options, command),
         Some(Command::Memory(command)) => memory::run(options, command),
         Some(Command::Intent(command)) => intent::run(options, command),
         Some(Command::Trace(command)) => trace::run(options, command),

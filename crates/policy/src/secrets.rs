@@ -4,6 +4,7 @@
 //! form alone says what they are; a password in prose cannot be told from a word and stays.
 
 mod cut;
+mod forms;
 mod stream;
 
 use std::borrow::Cow;
@@ -19,8 +20,6 @@ pub use stream::MaskedBytes;
 
 /// The minimum length of a secret value: a shorter one would match ordinary words.
 const MIN_LEN: usize = 8;
-/// How many JSON texts, one inside the other, a value is found in.
-const NESTED_JSON: usize = 3;
 /// What every mask begins with.
 pub const MASK: &str = "[REDACTED:";
 
@@ -67,6 +66,9 @@ static PATTERNS: [OnceLock<Option<Regex>>; SHAPES.len()] =
 #[derive(Clone, Debug, Default)]
 pub struct Redactor {
     live: Option<AhoCorasick>,
+    /// The values as they are.
+    known: Arc<[String]>,
+    /// And in all their forms.
     values: Arc<[String]>,
     late: Option<LearnedSecrets>,
 }
@@ -79,7 +81,7 @@ impl LearnedSecrets {
     /// Adds values that are secret from now on.
     pub fn learn(&self, values: impl IntoIterator<Item = String>) {
         let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        let mut all = known.as_ref().map_or_else(Vec::new, |known| known.values.to_vec());
+        let mut all = known.as_ref().map_or_else(Vec::new, |known| known.known.to_vec());
         let before = all.len();
         for value in values {
             if !all.contains(&value) {
@@ -99,28 +101,15 @@ impl LearnedSecrets {
 impl Redactor {
     /// A redactor that also masks these values.
     pub fn knowing(live: impl IntoIterator<Item = String>) -> Self {
-        let mut values: Vec<String> = Vec::new();
-        for value in live {
-            for part in parts(&value) {
-                // As it stands inside a JSON text, which may itself be a string of another one.
-                let mut written = part.to_owned();
-                for _ in 0..=NESTED_JSON {
-                    let quoted = Value::from(written.as_str()).to_string();
-                    let escaped = quoted[1..quoted.len() - 1].to_owned();
-                    let is_plain = escaped == written;
-                    values.push(std::mem::replace(&mut written, escaped));
-                    if is_plain {
-                        break;
-                    }
-                }
-            }
-        }
+        let known: Vec<String> = live.into_iter().collect();
+        let values: Vec<String> =
+            known.iter().flat_map(|value| parts(value)).flat_map(forms::forms).collect();
         if values.is_empty() {
             return Self::default();
         }
         let live =
             AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&values).ok();
-        Self { live, values: values.into(), late: None }
+        Self { live, known: known.into(), values: values.into(), late: None }
     }
 
     /// The same, which also knows what becomes known later.
@@ -145,9 +134,12 @@ impl Redactor {
         self.every_value().iter().filter_map(begins).max().unwrap_or(0)
     }
 
-    /// The live values, as they are looked for: for another process of ona that must mask them too.
+    /// The live values, for another process of ona that must mask them too.
     pub fn live_values(&self) -> Vec<String> {
-        self.every_value().into_owned()
+        match self.late() {
+            None => self.known.to_vec(),
+            Some(late) => [&*self.known, &*late.known].concat(),
+        }
     }
 
     fn every_value(&self) -> Cow<'_, [String]> {

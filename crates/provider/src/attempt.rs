@@ -3,7 +3,9 @@
 use std::time::{Duration, Instant, SystemTime};
 
 use ona_http::sse::{Event, Parser};
-use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION};
+use reqwest::header::{
+    ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION,
+};
 use reqwest::{Response, StatusCode};
 use serde_json::Value;
 use tokio::time::timeout;
@@ -120,13 +122,24 @@ pub(crate) fn headers(
         headers.insert("anthropic-version", HeaderValue::from_static(anthropic::VERSION));
     }
     if let Some(secret) = credential.secret() {
-        let (name, value) = match credential {
-            Credential::ApiKey(_) if anthropic => ("x-api-key".parse().ok()?, secret.to_owned()),
-            _ => (AUTHORIZATION, format!("Bearer {secret}")),
+        let (as_key, as_bearer) = match credential {
+            _ if !anthropic => (false, true),
+            Credential::ApiKey(_) => (true, false),
+            Credential::KeyAndBearer(_) => (true, true),
+            Credential::Bearer(_) | Credential::None => (false, true),
         };
-        let mut value = HeaderValue::from_str(&value).ok()?;
-        value.set_sensitive(true);
-        headers.insert(name, value);
+        let mut add = |name: HeaderName, value: String| {
+            let mut value = HeaderValue::from_str(&value).ok()?;
+            value.set_sensitive(true);
+            headers.insert(name, value);
+            Some(())
+        };
+        if as_key {
+            add(HeaderName::from_static("x-api-key"), secret.to_owned())?;
+        }
+        if as_bearer {
+            add(AUTHORIZATION, format!("Bearer {secret}"))?;
+        }
     }
     for name in custom.keys() {
         headers.remove(name);

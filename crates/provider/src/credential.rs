@@ -12,6 +12,8 @@ pub enum Credential {
     ApiKey(SecretString),
     /// A bearer token.
     Bearer(SecretString),
+    /// Whatever it is, it is sent as a key and as a bearer token.
+    KeyAndBearer(SecretString),
     /// Nothing.
     None,
 }
@@ -20,7 +22,9 @@ impl Credential {
     /// The secret itself, to be put into a header or masked out of a text.
     pub(crate) fn secret(&self) -> Option<&str> {
         match self {
-            Self::ApiKey(secret) | Self::Bearer(secret) => Some(secret.expose_secret()),
+            Self::ApiKey(secret) | Self::Bearer(secret) | Self::KeyAndBearer(secret) => {
+                Some(secret.expose_secret())
+            }
             Self::None => None,
         }
     }

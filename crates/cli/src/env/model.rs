@@ -1,5 +1,6 @@
 //! The environment variables for models: provider, address, credentials, limits and timeouts.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use super::{CliError, Variable, count, key, number, path, switch, text};
 
 macro_rules! variables {
     ($($name:ident = $variable:literal, $default:literal, $meaning:literal;)*) => {
-        $(const $name: Variable =
+        $(pub(super) const $name: Variable =
             Variable { name: $variable, default: $default, meaning: $meaning };)*
         /// All of them, in the order of the documentation.
         #[cfg(test)]
@@ -22,6 +23,10 @@ macro_rules! variables {
 variables! {
     ANTHROPIC_KEY = "ANTHROPIC_API_KEY", "unset", "The key for claude_code_subscription, sent as `x-api-key`.";
     ANTHROPIC_TOKEN = "ANTHROPIC_AUTH_TOKEN", "unset", "A bearer token for claude_code_subscription; it wins over the key.";
+    OAUTH_TOKEN = "CLAUDE_CODE_OAUTH_TOKEN", "unset", "A token of a sign-in, for claude_code_subscription; the key and apiKeyHelper win over it.";
+    OAUTH_DESCRIPTOR = "CLAUDE_CODE_OAUTH_TOKEN_FILE_DESCRIPTOR", "unset", "The number of an open descriptor from which such a token is read, once, at the start.";
+    HELPER_TIMEOUT = "ONA_API_KEY_HELPER_TIMEOUT_MS", "60000", "How long apiKeyHelper may take, in milliseconds.";
+    HELPER_TTL = "CLAUDE_CODE_API_KEY_HELPER_TTL_MS", "300000", "How long a key of apiKeyHelper is used before it is run again, in milliseconds.";
     ANTHROPIC_URL = "ANTHROPIC_BASE_URL", "`https://api.anthropic.com`", "Address of claude_code_subscription; a path in it is kept.";
     ANTHROPIC_SOCKET = "ANTHROPIC_UNIX_SOCKET", "unset", "A unix socket to connect through, without TLS if the base URL is http://.";
     ANTHROPIC_HEADERS = "ANTHROPIC_CUSTOM_HEADERS", "unset", "Additional headers, one `Name: value` per line.";
@@ -59,6 +64,12 @@ pub struct Models {
     pub anthropic_key: Option<String>,
     /// A bearer token for Anthropic; it wins over the key.
     pub anthropic_token: Option<String>,
+    /// A token of a sign-in.
+    pub oauth_token: Option<String>,
+    /// The same, from a descriptor.
+    pub oauth_descriptor: Option<String>,
+    /// The socket of a proxy that adds the credential.
+    pub unix_socket: Option<PathBuf>,
     /// The address of Anthropic.
     pub anthropic_url: Option<String>,
     /// The key of the OpenAI-compatible server.
@@ -113,6 +124,9 @@ pub fn models() -> Result<Models, CliError> {
     Ok(Models {
         anthropic_key: key(&ANTHROPIC_KEY)?,
         anthropic_token: key(&ANTHROPIC_TOKEN)?,
+        oauth_token: key(&OAUTH_TOKEN)?,
+        oauth_descriptor: None,
+        unix_socket: path(&ANTHROPIC_SOCKET),
         anthropic_url: text(&ANTHROPIC_URL)?,
         openai_key: key(&OPENAI_KEY)?,
         openai_url: text(&OPENAI_URL)?,
@@ -133,6 +147,37 @@ pub fn models() -> Result<Models, CliError> {
         },
         read_additional: switch(&MORE_MD, false)?,
     })
+}
+
+impl Models {
+    /// Takes from the operator's settings what the process's own environment does not say.
+    pub fn complete(&mut self, settings: &BTreeMap<String, String>) {
+        let given = |variable: &Variable| {
+            let value = settings.get(variable.name).map(|value| value.trim().to_owned());
+            value.filter(|value| !value.is_empty())
+        };
+        for (field, variable) in [
+            (&mut self.anthropic_key, &ANTHROPIC_KEY),
+            (&mut self.anthropic_token, &ANTHROPIC_TOKEN),
+            (&mut self.oauth_token, &OAUTH_TOKEN),
+            (&mut self.anthropic_url, &ANTHROPIC_URL),
+            (&mut self.openai_key, &OPENAI_KEY),
+            (&mut self.openai_url, &OPENAI_URL),
+            (&mut self.lm_key, &LM_KEY),
+            (&mut self.lm_url, &LM_URL),
+        ] {
+            if field.is_none() {
+                *field = given(variable);
+            }
+        }
+    }
+}
+
+/// How long apiKeyHelper may take, and how long its key is used.
+pub fn helper_times() -> Result<(Duration, Duration), CliError> {
+    let timeout = number(&HELPER_TIMEOUT)?.unwrap_or(60_000);
+    let lasts = number(&HELPER_TTL)?.unwrap_or(300_000);
+    Ok((Duration::from_millis(timeout), Duration::from_millis(lasts)))
 }
 
 /// Values of custom headers that must not be shown.
@@ -158,7 +203,7 @@ pub fn ways() -> Result<(Proxies, Option<PathBuf>), CliError> {
 }
 
 /// The way to a server: proxies, certificates, and for Anthropic's own the socket and further headers.
-pub fn transport(base_url: &str, anthropic: bool) -> Result<Transport, CliError> {
+pub fn transport(base_url: &str, anthropic: Option<&Models>) -> Result<Transport, CliError> {
     let mut transport = Transport::to(base_url);
     let (proxies, extra_ca) = ways()?;
     transport.proxies = proxies;
@@ -174,8 +219,8 @@ pub fn transport(base_url: &str, anthropic: bool) -> Result<Transport, CliError>
         transport.answer_timeout = Duration::from_millis(millis);
         transport.idle_timeout = transport.idle_timeout.min(transport.answer_timeout);
     }
-    if anthropic {
-        transport.unix_socket = path(&ANTHROPIC_SOCKET);
+    if let Some(models) = anthropic {
+        transport.unix_socket.clone_from(&models.unix_socket);
         let lines = text(&ANTHROPIC_HEADERS)?.unwrap_or_default();
         for (at, line) in lines.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
             // Not the line itself: it may be a secret.

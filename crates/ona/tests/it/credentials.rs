@@ -1,9 +1,11 @@
 //! Credentials: who gets them, and who does not.
 
 use std::fs;
+use std::process::Command;
 
+use ona_provider::scripted::{Reply, Server};
 use ona_testkit::{Project, report, run};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::gate::{governed, pre};
 use crate::project;
@@ -104,4 +106,217 @@ fn nobody_leaves_a_core_dump() {
     let ran = run(project.command("bash").args(["-c", &script]));
     let report = ona_testkit::parse_report(&ran.stdout).unwrap();
     assert_eq!(report.content.trim(), "0", "{}", ran.stderr);
+}
+
+/// `ona -p`, with nothing but the address of the model.
+fn asking(project: &Project, server: &Server, args: &[&str]) -> Command {
+    let args: Vec<&str> = ["-p", "go"].into_iter().chain(args.iter().copied()).collect();
+    let mut command = project.ona(args);
+    command.env("ANTHROPIC_BASE_URL", server.base_url());
+    command
+}
+
+/// The headers with a credential that the model's server saw last.
+fn seen(server: &Server) -> Vec<String> {
+    let requests = server.requests();
+    let headers = requests.last().map_or(&[][..], |request| &request.headers[..]);
+    let secret = |name: &str| matches!(name, "x-api-key" | "authorization");
+    headers.iter().filter(|(name, _)| secret(name)).map(|(n, v)| format!("{n}: {v}")).collect()
+}
+
+fn settings(project: &Project, settings: &Value) {
+    fs::create_dir_all(project.home().join(".claude")).unwrap();
+    fs::write(project.home().join(".claude/settings.json"), settings.to_string()).unwrap();
+}
+
+fn status(command: &mut Command) -> (Option<i32>, Value) {
+    let ran = run(command);
+    (ran.code, serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("{}", ran.stderr)))
+}
+
+#[test]
+fn the_first_source_wins_and_status_says_which() {
+    let project = project();
+    let helper = json!({"apiKeyHelper": "echo helper-key-1"});
+    settings(&project, &helper);
+    let all = [
+        ("ANTHROPIC_AUTH_TOKEN", "bearer"),
+        ("ANTHROPIC_API_KEY", "api_key"),
+        ("apiKeyHelper", "api_key_helper"),
+        ("CLAUDE_CODE_OAUTH_TOKEN", "oauth"),
+        ("ANTHROPIC_UNIX_SOCKET", "proxy"),
+    ];
+    for at in 0..=all.len() {
+        let mut command = project.ona(["auth", "status", "--json"]);
+        for (name, _) in all[at..].iter().filter(|(name, _)| *name != "apiKeyHelper") {
+            command.env(name, "a-secret-value");
+        }
+        if at > 2 {
+            settings(&project, &json!({}));
+        }
+        let (code, said) = status(&mut command);
+        let expected = all.get(at);
+        assert_eq!(said["source"], json!(expected.map(|(name, _)| name)), "{said}");
+        assert_eq!(said["class"], expected.map_or("none", |(_, class)| class), "{said}");
+        assert_eq!(code, Some(i32::from(expected.is_none())));
+        assert!(!said.to_string().contains("a-secret-value"), "{said}");
+    }
+    settings(&project, &helper);
+    let (_, said) = status(&mut project.ona(["auth", "status", "--json"]));
+    let names: Vec<&str> = said["sources"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| row["source"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        names,
+        [
+            "ANTHROPIC_AUTH_TOKEN",
+            "ANTHROPIC_API_KEY",
+            "apiKeyHelper",
+            "CLAUDE_CODE_OAUTH_TOKEN",
+            "CLAUDE_CODE_OAUTH_TOKEN_FILE_DESCRIPTOR",
+            "login",
+            "ANTHROPIC_UNIX_SOCKET",
+        ]
+    );
+    assert_eq!(
+        said["sources"][2],
+        json!({
+            "source": "apiKeyHelper", "class": "api_key_helper", "present": true, "active": true,
+        })
+    );
+    let shown = run(&mut project.ona(["auth", "status"])).stdout;
+    assert!(shown.contains("source    apiKeyHelper (a command that prints a key)\n"), "{shown}");
+    settings(&project, &json!({"model_config": {"provider": "lm_studio_local"}}));
+    let mut command = project.ona(["auth", "status", "--json"]);
+    command.env("LM_STUDIO_MODEL", "m").env("LM_STUDIO_API_KEY", "k");
+    let (_, said) = status(&mut command);
+    assert_eq!(said["sources"].as_array().unwrap().len(), 1, "{said}");
+    assert_eq!(said["source"], "LM_STUDIO_API_KEY");
+}
+
+#[test]
+fn every_source_reaches_the_model_as_it_should() {
+    let project = project();
+    let server = Server::start([(); 6].map(|()| Reply::say("done"))).unwrap();
+    let ask = |set: &[(&str, &str)], args: &[&str]| {
+        let mut command = asking(&project, &server, args);
+        command.envs(set.iter().copied());
+        let ran = run(&mut command);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        seen(&server)
+    };
+    assert_eq!(
+        ask(&[("CLAUDE_CODE_OAUTH_TOKEN", "oauth-1")], &[]),
+        ["authorization: Bearer oauth-1"]
+    );
+    settings(&project, &json!({"env": {"ANTHROPIC_AUTH_TOKEN": "of-settings-1"}}));
+    assert_eq!(ask(&[], &[]), ["authorization: Bearer of-settings-1"]);
+    // What the process itself is told wins over what settings say of the same variable.
+    let own = [("ANTHROPIC_AUTH_TOKEN", "of-process")];
+    assert_eq!(ask(&own, &[]), ["authorization: Bearer of-process"]);
+    settings(&project, &json!({"apiKeyHelper": "echo key-of-helper"}));
+    let both = ["authorization: Bearer key-of-helper", "x-api-key: key-of-helper"];
+    let mut seen = ask(&[], &[]);
+    seen.sort();
+    assert_eq!(seen, both);
+    // Hermetic: neither the user's settings nor tokens count, what the command line brings does.
+    let given = json!({"apiKeyHelper": "echo key-of-option"}).to_string();
+    let tokens = [("ANTHROPIC_AUTH_TOKEN", "t"), ("CLAUDE_CODE_OAUTH_TOKEN", "t")];
+    let mut seen = ask(&tokens, &["--bare", "--settings", &given]);
+    seen.sort();
+    assert_eq!(seen, ["authorization: Bearer key-of-option", "x-api-key: key-of-option"]);
+    let ran = run(asking(&project, &server, &["--bare"]).env("ANTHROPIC_AUTH_TOKEN", "t"));
+    assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+    // Nothing of a project's counts before it is trusted.
+    settings(&project, &json!({}));
+    project.file(".claude/settings.json", json!({"apiKeyHelper": "touch ran; echo k"}).to_string());
+    let ran = run(&mut asking(&project, &server, &[]));
+    assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+    assert!(!project.path("ran").exists());
+}
+
+#[test]
+fn a_helper_that_fails_asks_nobody_and_shows_nothing() {
+    let project = project();
+    let server = Server::start([]).unwrap();
+    for (helper, why) in [
+        ("echo s3cret-in-stderr >&2; exit 3", "it failed with exit code 3"),
+        ("printf 's3cret-one\\ns3cret-two\\n'", "it printed no key"),
+        ("sleep 60 & wait", "it took longer than 0.2 s"),
+    ] {
+        settings(&project, &json!({"apiKeyHelper": helper}));
+        let mut command = asking(&project, &server, &["--output-format", "json"]);
+        command.env("ONA_API_KEY_HELPER_TIMEOUT_MS", "200").env("CLAUDE_CODE_OAUTH_TOKEN", "lower");
+        let ran = run(&mut command);
+        assert_eq!(ran.code, Some(1), "{helper}: {}{}", ran.stdout, ran.stderr);
+        let said = format!("{}{}", ran.stdout, ran.stderr);
+        assert!(said.contains(why) && !said.contains("s3cret"), "{helper}: {said}");
+        let kept =
+            project.sql("select detail from events where detail like '%authentication_failed%'");
+        assert!(!kept.is_empty() && !kept.concat().contains("s3cret"), "{helper}: {kept:?}");
+    }
+    assert!(server.requests().is_empty());
+}
+
+#[test]
+fn a_refused_key_of_a_helper_is_asked_for_once_more() {
+    let project = project();
+    let refusal =
+        || Reply::status(401, json!({"error": {"type": "authentication_error", "message": "no"}}));
+    let server = Server::start([refusal(), Reply::say("done")]).unwrap();
+    settings(
+        &project,
+        &json!({"apiKeyHelper": "echo x >> runs; echo key-number-$(grep -c x runs)"}),
+    );
+    let ran = run(&mut asking(&project, &server, &[]));
+    assert_eq!((ran.code, ran.stdout.trim()), (Some(0), "done"), "{}", ran.stderr);
+    assert_eq!(project.content("runs").lines().count(), 2);
+    assert!(seen(&server).concat().contains("key-number-2"));
+}
+
+#[test]
+fn a_token_is_handed_over_by_a_descriptor() {
+    let project = project();
+    let server = Server::start([Reply::say("done")]).unwrap();
+    let name = "CLAUDE_CODE_OAUTH_TOKEN_FILE_DESCRIPTOR";
+    let binary = env!("CARGO_BIN_EXE_ona");
+    let with = |number: &str, redirect: &str| {
+        let script = format!("exec {binary} -p go {redirect}");
+        let mut command = project.command("bash");
+        command
+            .args(["-c", &script])
+            .env(name, number)
+            .env("ANTHROPIC_BASE_URL", server.base_url());
+        run(&mut command)
+    };
+    let ran = with("9", "9<<< ' token-by-descriptor '");
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert_eq!(seen(&server), ["authorization: Bearer token-by-descriptor"]);
+    for (number, redirect) in [("9", ""), ("nine", ""), ("9", "9< /dev/null"), ("-1", "")] {
+        let ran = with(number, redirect);
+        assert_eq!(ran.code, Some(2), "{number} {redirect}: {}", ran.stderr);
+        assert!(ran.stderr.contains(name), "{}", ran.stderr);
+    }
+    assert_eq!(server.requests().len(), 1);
+}
+
+#[test]
+fn a_secret_is_masked_however_a_command_encodes_it() {
+    let project = governed(&json!({"permissions": {"allow": ["Bash"]}}));
+    let secret = "marker/secret+value=1";
+    let command = "printf %s \"$DEPLOY_TOKEN\" | base64; printf 'u:%s' \"$DEPLOY_TOKEN\" | base64 -w0; echo; \
+                   echo marker%2Fsecret%2Bvalue%3D1 marker%2fsecret%2bvalue%3d1";
+    let mut call = project.eval_command("Bash", &json!({"command": command}));
+    let said = report(call.env("DEPLOY_TOKEN", secret)).content;
+    assert_eq!(said.matches("[REDACTED:live]").count(), 4, "{said}");
+    for form in ["bWFya2VyL3NlY3JldCt2YWx1", "bWFya2VyL3Nl", "marker%2"] {
+        assert!(!said.contains(form), "{said}");
+    }
+    let kept = fs::read(project.database()).unwrap();
+    let wal = fs::read(format!("{}-wal", project.database().display())).unwrap_or_default();
+    let kept = String::from_utf8_lossy(&[kept, wal].concat()).into_owned();
+    assert!(!kept.contains("bWFya2VyL3NlY3JldCt2YWx1"), "it is on the record");
 }

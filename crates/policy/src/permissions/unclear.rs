@@ -209,9 +209,8 @@ fn within(world: &dyn World, tree: &Tree, rules: &[&Rule]) -> Option<String> {
         let name = name.to_string_lossy();
         let fits =
             |patterns: &[String]| patterns.iter().any(|pattern| wildcard::matches(pattern, &name));
-        !fits(&skips.except)
-            && !(is_dir && fits(&skips.except_dirs))
-            && (is_dir || skips.only.is_empty() || fits(&skips.only))
+        let left_out = fits(&skips.except) || is_dir && fits(&skips.except_dirs);
+        !left_out && (is_dir || skips.only.is_empty() || fits(&skips.only))
     });
     let wanted = Wanted { hidden: !tree.skips.hidden, ignored: !tree.skips.ignored, names };
     let (mut seen, mut why) = (0, None);

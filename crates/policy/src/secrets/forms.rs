@@ -1,0 +1,127 @@
+//! The forms in which a secret value may stand in a text: as it is, in JSON, percent-encoded, in base64.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE};
+use serde_json::Value;
+
+/// How many JSON texts, one inside the other, a value is found in.
+const NESTED_JSON: usize = 3;
+/// Where programs break lines of base64.
+const BASE64_LINES: [usize; 2] = [64, 76];
+
+/// Every form of a value, each once.
+pub(super) fn forms(value: &str) -> Vec<String> {
+    let mut all = Vec::new();
+    for form in in_json(value).into_iter().chain(percent_encoded(value)).chain(in_base64(value)) {
+        if !all.contains(&form) {
+            all.push(form);
+        }
+    }
+    all
+}
+
+/// As it stands inside a JSON text, which may itself be a string of another one.
+fn in_json(value: &str) -> Vec<String> {
+    let mut all = Vec::new();
+    let mut written = value.to_owned();
+    for _ in 0..=NESTED_JSON {
+        let quoted = Value::from(written.as_str()).to_string();
+        let escaped = quoted[1..quoted.len() - 1].to_owned();
+        let is_plain = escaped == written;
+        all.push(std::mem::replace(&mut written, escaped));
+        if is_plain {
+            break;
+        }
+    }
+    all
+}
+
+/// What is never encoded, and what some leave as it is: in a path, in JavaScript.
+const KEPT: [&str; 3] = ["-._~", "-._~/", "-._~!*'()"];
+
+fn percent_encoded(value: &str) -> Vec<String> {
+    let mut all = Vec::new();
+    for kept in KEPT {
+        for upper in [true, false] {
+            let encoded = value.bytes().map(|byte| match char::from(byte) {
+                c if c.is_ascii_alphanumeric() || kept.contains(c) => c.to_string(),
+                _ if upper => format!("%{byte:02X}"),
+                _ => format!("%{byte:02x}"),
+            });
+            all.push(encoded.collect());
+        }
+    }
+    all
+}
+
+/// What is certain of it in base64, wherever it stands in what is encoded: three bytes become four characters, so it
+/// depends on how many bytes stand before it. At the ends a few bits are shared with what stands beside it.
+fn in_base64(value: &str) -> Vec<String> {
+    let mut all = Vec::new();
+    for before in 0..3 {
+        let bytes = [&[0; 3][..before], value.as_bytes()].concat();
+        let (first, last) = ([0, 2, 3][before], bytes.len() * 8 / 6);
+        for encoded in [STANDARD.encode(&bytes), URL_SAFE.encode(&bytes)] {
+            let certain = &encoded[first..last];
+            all.push(certain.to_owned());
+            if before == 0 {
+                for line in BASE64_LINES.into_iter().filter(|line| certain.len() > *line) {
+                    let pieces = certain.as_bytes().chunks(line).filter(|piece| piece.len() > 15);
+                    all.extend(pieces.map(|piece| String::from_utf8_lossy(piece).into_owned()));
+                }
+            }
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Redactor;
+    use super::*;
+
+    #[test]
+    fn a_value_is_found_in_every_form() {
+        for secret in
+            ["sk-live/päss+word=1", "plain-secret-1", "abcdefgh", &"long key! ".repeat(20)]
+        {
+            let redactor = Redactor::knowing([secret.to_owned()]);
+            let secret = secret.trim();
+            let shown = |text: String| {
+                let masked = redactor.mask_live(&text).into_owned();
+                assert_ne!(masked, text, "{secret}");
+                masked
+            };
+            for form in percent_encoded(secret) {
+                assert_eq!(shown(format!("a={form}&b")), "a=[REDACTED:live]&b");
+            }
+            for before in ["", "x", "xy", "user:", "a b c d"] {
+                for behind in ["", "z", "\n"] {
+                    let text = format!("{before}{secret}{behind}");
+                    for encoded in [STANDARD.encode(&text), URL_SAFE.encode(&text)] {
+                        shown(format!("got {encoded}."));
+                    }
+                }
+            }
+            // As `base64` breaks it.
+            let encoded = STANDARD.encode(format!("{secret}\n"));
+            let lines: Vec<&str> = encoded
+                .as_bytes()
+                .chunks(76)
+                .map(|line| std::str::from_utf8(line).unwrap())
+                .collect();
+            for line in lines.iter().filter(|line| line.len() > 20) {
+                shown((*line).to_owned());
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_else_is() {
+        let redactor = Redactor::knowing(["plain-secret-1".to_owned()]);
+        for text in ["plain-secret-2", &STANDARD.encode("plain-other-1"), "%70lain", "cGxhaW4"] {
+            assert_eq!(redactor.mask_live(text), text);
+        }
+        assert_eq!(redactor.live_values(), ["plain-secret-1"], "what another process is told");
+    }
+}
