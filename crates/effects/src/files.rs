@@ -219,10 +219,8 @@ fn of_options(name: &str, arguments: &Arguments, touched: &mut Touched) {
             }
             Kind::Script => files_named(value, Access::Reads, touched),
             Kind::ReadWithin => {
-                let text = value[0].literal.as_deref().unwrap_or(&value[0].source);
-                let files =
-                    pieces(text).map(|piece| (Access::Reads, Operand::Fixed(piece.to_owned())));
-                touched.files.extend(files);
+                let files = parts_of(&value[0]).into_iter();
+                touched.files.extend(files.map(|file| (Access::Reads, Operand::Fixed(file))));
             }
             Kind::List => {
                 files_named(value, Access::Reads, touched);
@@ -314,13 +312,22 @@ fn downloads(name: &str, words: &[Word], arguments: &Arguments, touched: &mut To
 /// For an unknown program every word could be a file.
 fn give(name: &str, words: &[Word], touched: &mut Touched) {
     for word in words {
-        let texts = match &word.literal {
-            Some(text) => vec![text.clone()],
-            None => fixed_parts(&word.source).into_iter().chain([word.source.clone()]).collect(),
-        };
-        let found = texts.iter().flat_map(|text| pieces(text));
-        touched.given.extend(found.map(|piece| (name.to_owned(), piece.to_owned())));
+        let found = parts_of(word).into_iter();
+        touched.given.extend(found.map(|piece| (name.to_owned(), piece)));
     }
+}
+
+/// Everything in a word that could be a file.
+fn parts_of(word: &Word) -> Vec<String> {
+    let texts = match &word.literal {
+        Some(text) => vec![text.clone()],
+        // A part may begin with the home: `@$HOME/x`.
+        None => {
+            let parts = pieces(&word.source).flat_map(fixed_parts);
+            parts.chain([word.source.clone()]).collect()
+        }
+    };
+    texts.iter().flat_map(|text| pieces(text)).map(str::to_owned).collect()
 }
 
 /// What `xargs` does with the files from its input.
@@ -386,7 +393,7 @@ const MAX_PIECES: usize = 64;
 /// value of an option that it is joined to.
 pub(crate) fn pieces(text: &str) -> impl Iterator<Item = &str> {
     let joined = option_text(text).and_then(|text| text.get(2..));
-    let separators = ['=', '@', ':', ',', ';'];
+    let separators = ['=', '@', ':', ',', ';', '<', '"'];
     let behind = text.match_indices(separators).take(MAX_PIECES).map(|(at, _)| &text[at + 1..]);
     let between = text.split(separators).take(MAX_PIECES);
     // Even with a dash in front: behind `--` it is a file.

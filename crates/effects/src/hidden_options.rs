@@ -40,6 +40,15 @@ const GIT: &[(&[&str], &[&str])] = &[
     (&["archive", "difftool", "format-patch", "rebase", "send-email"], &["-o", "--onto"]),
 ];
 
+/// Tests of `find` and options of `fd` whose value is the next word.
+#[rustfmt::skip]
+const FIND_VALUES: &[&str] = &[
+    "-E", "-amin", "-anewer", "-atime", "-cmin", "-cnewer", "-ctime", "-d", "-e", "-fstype", "-gid", "-group", "-ilname",
+    "-iname", "-inum", "-ipath", "-iregex", "-iwholename", "-links", "-lname", "-maxdepth", "-mindepth", "-mmin", "-mtime",
+    "-name", "-newer", "-path", "-perm", "-printf", "-regex", "-regextype", "-samefile", "-size", "-t", "-type", "-uid",
+    "-used", "-user", "-wholename", "-xtype", "--exclude", "--extension", "--type",
+];
+
 /// What a line tells about its variables and files.
 #[derive(Clone, Copy)]
 pub(crate) struct Known<'a> {
@@ -58,6 +67,8 @@ impl Known<'_> {
                 return true;
             }
             let seen = words.iter().position(|word| word.literal.as_deref() == Some("--"));
+            // To a finder what follows is no safer.
+            let seen = seen.filter(|_| !commands::name(words).is_some_and(commands::is_finder));
             let words = &words[..seen.unwrap_or(words.len())];
             // The name of an option, or what it is set to, is a file's, or several.
             let is_open = |word: &Word| {
@@ -140,7 +151,9 @@ fn operands(words: &[Word]) -> Vec<Word> {
     match commands::name(words) {
         Some("git") => git_operands(rest),
         Some(name) if commands::is_finder(name) => {
-            let is_test = |word: &Word| word.source.starts_with('-');
+            let is_test = |word: &Word| {
+                word.literal.as_deref().is_some_and(|text| FIND_VALUES.contains(&text))
+            };
             let pairs = words.iter().zip(rest).filter(|(before, _)| !is_test(before));
             pairs.map(|(_, word)| word.clone()).collect()
         }

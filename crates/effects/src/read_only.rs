@@ -255,6 +255,10 @@ impl ReadOnly {
                     })
                 });
         };
+        // What makes a command of git one that only reads can be taken back.
+        if self.command.starts_with("git ") && takes_back(self.command, text) {
+            return false;
+        }
         // git's own help is shown by whatever the configuration names.
         let help = self.command.starts_with("git ") && matches!(text, "--help" | "-h");
         // So are signatures, by another program.
@@ -304,6 +308,17 @@ impl Spot<'_> {
         let dirs = self.dirs.iter();
         dirs.filter_map(|dir| self.around.world.resolve(dir, Path::new(name)).ok()).collect()
     }
+}
+
+/// Whether a word takes back an option of the command's own: `git branch --list --no-list x`.
+fn takes_back(command: &str, text: &str) -> bool {
+    let Some(given) = text.strip_prefix("--no-") else { return false };
+    command
+        .split(' ')
+        .filter_map(|word| word.strip_prefix("--"))
+        .any(|own| own.starts_with(given) || given.starts_with(own))
+        || given.is_empty()
+        || command == "git tag -l" && "list".starts_with(given)
 }
 
 /// Whether a format has `%G…`, with or without a sign that says what to put before it.

@@ -17,6 +17,7 @@ use crate::permissions::Call;
 use crate::subject::RuleSubject;
 use ona_effects::path::Target;
 use ona_effects::read_only::ReadOnly;
+use ona_effects::shell::Command;
 use ona_effects::wildcard;
 use ona_effects::{Effects, Tree};
 
@@ -151,6 +152,18 @@ impl Guard {
     /// Whether a store of credentials is in a directory, as far as it is there to be found.
     pub(crate) fn is_store_in(&self, root: &Path) -> bool {
         matches!(self, Self::Store { dir, exists: true } if dir.starts_with(root))
+    }
+
+    /// Whether the words of a command end like the path of a store, however they begin: with a variable, or in a text
+    /// for another program.
+    fn is_spelt(&self, command: &Command) -> bool {
+        let Self::Store { dir, .. } = self else { return false };
+        let mut parts = dir.components().rev().map(|part| part.as_os_str().to_string_lossy());
+        let (Some(last), Some(above)) = (parts.next(), parts.next()) else { return false };
+        let end = format!("{above}/{last}");
+        let values = command.assignments.iter().map(|one| one.value.as_str());
+        let words = command.words.iter().map(|word| word.source.as_str());
+        words.chain(values).any(|text| text.replace(['"', '\'', '\\'], "").contains(&end))
     }
 
     /// Whether a command goes through a store of credentials.
@@ -439,7 +452,9 @@ impl Rule {
             return match tool {
                 "Read" => {
                     let meets = || call.effects.trees.iter().any(|tree| self.guard.is_met(tree));
-                    hit(reads) || forbids && (hit(writes) || given()) || meets()
+                    let spelt =
+                        || call.effects.commands.iter().any(|command| self.guard.is_spelt(command));
+                    hit(reads) || forbids && (hit(writes) || given()) || meets() || spelt()
                 }
                 _ => hit(writes),
             };

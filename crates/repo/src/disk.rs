@@ -44,7 +44,8 @@ impl World for Disk {
         wanted: &Wanted,
         visit: &mut dyn FnMut(PathBuf, bool) -> ControlFlow<()>,
     ) {
-        let lists = Lists { plain: false, in_repository: true };
+        // Those who leave hidden files out look at such lists too.
+        let lists = Lists { plain: !wanted.hidden, in_repository: true };
         let filters = Filters {
             hidden: !wanted.hidden,
             lists: (!wanted.ignored).then_some(lists),

@@ -213,7 +213,7 @@ pub fn transport(base_url: &str, anthropic: Option<&Models>) -> Result<Transport
         };
         let pem =
             ona_files::read_at_most(&file, MAX_CERTIFICATES).map_err(|error| refuse(&error))?;
-        transport.extra_ca = Some(pem.ok_or_else(|| refuse(&"there is no such file"))?);
+        transport.extra_ca = Some(pem.ok_or_else(|| refuse(&"No such file or directory"))?);
     }
     if let Some(millis) = number(&TIMEOUT)? {
         transport.answer_timeout = Duration::from_millis(millis);

@@ -195,7 +195,7 @@ fn collect(call: &GitCall<'_>, name: &str, touched: &mut Touched) {
     }
     if GIT_CHANGERS.contains(&name) && name != "clean" {
         let mut below = named(&literals);
-        if matches!(name, "restore" | "rm") {
+        if matches!(name, "mv" | "restore" | "rm") {
             let given: Vec<&&str> = literals.iter().filter(|word| !word.starts_with('-')).collect();
             let all_plain = given.iter().all(|word| is_plain_path(word));
             below = given.iter().filter(|_| all_plain).map(|word| (**word).to_owned()).collect();
@@ -658,8 +658,7 @@ fn named(literals: &[&str]) -> Vec<String> {
     // What is left out names nothing.
     let leaves_out = |path: &&&str| path.starts_with(":!") || path.starts_with(":^");
     let paths: Vec<&str> = behind.iter().filter(|path| !leaves_out(path)).copied().collect();
-    let plain = |path: &&&str| !path.starts_with(':') && !path.contains(['*', '?', '[']);
-    if paths.iter().all(|path| plain(&path)) {
+    if paths.iter().all(|path| is_plain_path(path)) {
         paths.iter().map(|path| (*path).to_owned()).collect()
     } else {
         Vec::new()

@@ -73,7 +73,6 @@ pub(crate) fn listed(words: &[Word]) -> Option<Vec<Listed>> {
 
 /// What of its directories a command does not name.
 fn skips(name: &str, words: &[Word], has: impl Fn(&str, &[char]) -> bool) -> Skips {
-    let literals: Vec<&str> = words.iter().filter_map(|word| word.literal.as_deref()).collect();
     let hidden = match name {
         "rg" => !has("--h", &['.', 'u']) && !has("--un", &[]) && !has("--no-", &[]),
         "ls" => !has("--a", &['a', 'A', 'f']),
@@ -81,7 +80,7 @@ fn skips(name: &str, words: &[Word], has: impl Fn(&str, &[char]) -> bool) -> Ski
         _ => false,
     };
     match name {
-        "find" => Skips { only: super::trees::one_name(&literals), ..Skips::default() },
+        "find" => Skips { only: super::trees::one_name(words), ..Skips::default() },
         // It never names its own files.
         "git" => Skips { except: vec![".git".to_owned()], ..Skips::default() },
         "grep" => super::trees::left_out(words),

@@ -65,6 +65,16 @@ pub(super) fn orders(name: &str, words: &[Word], touched: &mut Touched) {
     }
     if name == "curl" {
         for text in words.iter().map(shown) {
+            // It has patterns of its own, and a format that writes files.
+            let form =
+                text.contains(['{', '[']) && !text.contains("://") && !text.contains(['"', ' ']);
+            if let Some((_, file)) = text.split_once("%output{") {
+                let file = file.trim_start_matches(">>").split('}').next().unwrap_or_default();
+                touched.files.push((Access::Writes, Operand::Fixed(file.to_owned())));
+            } else if form {
+                let why = "`curl` has patterns for files of its own";
+                touched.unsure.get_or_insert(why.to_owned());
+            }
             let Some(at) = text.to_ascii_lowercase().find("file:") else { continue };
             let path = text[at + 5..].trim_start_matches("//");
             let path = path.strip_prefix("localhost").unwrap_or(path).replace(['"', '\''], "");

@@ -44,7 +44,7 @@ pub(super) const GIT_WRITERS: &[&str] =
 /// What of it changes the files of the checkout, whether they are named or not.
 #[rustfmt::skip]
 pub(super) const GIT_CHANGERS: &[&str] = &[
-    "am", "bisect", "checkout", "cherry-pick", "clean", "merge", "pull", "read-tree", "rebase", "reset", "restore",
+    "am", "bisect", "checkout", "cherry-pick", "clean", "merge", "mv", "pull", "read-tree", "rebase", "reset", "restore",
     "revert", "rm", "sparse-checkout", "stash", "switch",
 ];
 

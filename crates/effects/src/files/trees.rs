@@ -95,8 +95,9 @@ pub(super) fn through(
     if any(&["deref", "follow"], letters) {
         touched.unsure.get_or_insert(format!("`{name}` follows links"));
     }
-    // `rg` leaves hidden and ignored files out unless it is told otherwise.
-    let careful = name == "rg" && !any(&["unr"], &['u']);
+    // `rg` leaves hidden and ignored files out unless it is told otherwise, or which files it is to look at.
+    let chooses = any(&["glob", "iglob", "type"], &['g', 't']);
+    let careful = name == "rg" && !any(&["unr"], &['u']) && !chooses;
     let skips = Skips {
         hidden: careful && !any(&["hid"], &['.']),
         ignored: careful && !any(&["no-ig"], &[]),
@@ -166,7 +167,12 @@ pub(super) fn found(name: &str, words: &[Word], touched: &mut Touched) {
             if name == "find" { files.collect() } else { files.chain([None]).collect() }
         }
     };
-    let only = if name == "find" { one_name(&literals) } else { Vec::new() };
+    // Its words are taken from where each file is.
+    if literals.iter().any(|text| matches!(*text, "-execdir" | "-okdir")) {
+        let why = format!("`{name}` runs a program in the directories that it finds");
+        touched.unsure.get_or_insert(why);
+    }
+    let only = if name == "find" { one_name(words) } else { Vec::new() };
     for root in roots {
         let skips = Skips { only: only.clone(), ..Skips::default() };
         touched.trees.push(Tree { root, skips, ..Tree::here(access, name) });
@@ -196,13 +202,17 @@ pub(super) fn left_out(words: &[Word]) -> Skips {
 }
 
 /// The one name that is looked for, if nothing else could be found as well.
-pub(super) fn one_name(literals: &[&str]) -> Vec<String> {
+pub(super) fn one_name(words: &[Word]) -> Vec<String> {
     let otherwise = ["-o", "-or", "!", "-not", ",", "(", "-iname", "-prune"];
-    let name = literals.iter().position(|text| *text == "-name");
-    match name.and_then(|at| literals.get(at + 1)) {
-        Some(name) if is_simple(name) && !literals.iter().any(|text| otherwise.contains(text)) => {
-            vec![(*name).to_owned()]
-        }
+    let is = |word: &Word, text: &str| word.literal.as_deref() == Some(text);
+    let name = words.iter().position(|word| is(word, "-name"));
+    // Without quotes the shell may put other names in its place.
+    let name = name.and_then(|at| words.get(at + 1)).and_then(|word| word.literal.as_deref());
+    let others = words.iter().any(|word| {
+        word.literal.as_deref().is_none_or(|text| otherwise.contains(&text)) && word.source != "{}"
+    });
+    match name {
+        Some(name) if is_simple(name) && !others => vec![name.to_owned()],
         _ => Vec::new(),
     }
 }

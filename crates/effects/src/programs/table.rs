@@ -138,11 +138,11 @@ pub(crate) const PROGRAMS: &[Program] = &[
     // They speak to others.
     program(&["curl"], Unknown,
         "-K|config:script -T|upload-file:read -o|output:write output-dir:into -cD|cookie-jar|dump-header:write \
-         -dFHwb|data|data-ascii|data-binary|data-urlencode|json|form|header|proxy-header|write-out|cookie|variable:read-within \
+         -dFHwb|data|data-ascii|data-binary|data-urlencode|json|form|header|proxy-header|write-out|cookie|variable|url-query:read-within \
          -E|cert|key|cacert|capath|crlfile|netrc-file|etag-compare|proxy-cert|proxy-key|proxy-cacert|pubkey:read-within \
          trace|trace-ascii|stderr|libcurl|etag-save|hsts|alt-svc:write engine:script \
          -uAeXxmrCyYzPQtU|user|user-agent|referer|request|proxy|max-time|range|continue-at|speed-limit|speed-time:text \
-         retry|retry-delay|retry-max-time|connect-timeout|resolve|interface|limit-rate|max-redirs|url-query|form-string:text \
+         retry|retry-delay|retry-max-time|connect-timeout|resolve|interface|limit-rate|max-redirs|form-string:text \
          data-raw|ciphers|pass|oauth2-bearer|aws-sigv4|max-filesize|proto|rate|create-file-mode:text"),
     program(&["wget"], Unknown,
         "-O|output-document:write -oa|output-file|append-output:write -i|input-file:list -P|directory-prefix:into \

@@ -103,7 +103,7 @@ pub const READ_ONLY: &[ReadOnly] = &[
     but("git reflog show", &[], GIT_OUTPUT, "O"),
     only("git remote", &["-v", "--verbose"]),
     data("git remote get-url"),
-    free("git rev-list"),
+    but("git rev-list", &[], GIT_OUTPUT, ""),
     free("git rev-parse"),
     but("git shortlog", &[], &["--output"], ""),
     but("git show", &[], GIT_OUTPUT, "O"),

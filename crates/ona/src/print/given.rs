@@ -59,7 +59,10 @@ fn words(option: &str, file: &Path, here: &Path) -> Result<String, CliError> {
     let read = receiver
         .recv_timeout(WORDS_WITHIN)
         .map_err(|_| wrong(format!("nothing came of it within {} s", WORDS_WITHIN.as_secs())))?;
-    let bytes = read.map_err(|error| wrong(error.to_string()))?;
+    let bytes = read.map_err(|error| match error {
+        ReadError::Io(error) => wrong(error.to_string()),
+        error => wrong(error.to_string()),
+    })?;
     String::from_utf8(bytes).map_err(|error| {
         wrong(format!("byte {} is not UTF-8", error.utf8_error().valid_up_to() + 1))
     })

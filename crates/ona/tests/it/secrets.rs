@@ -28,11 +28,11 @@ pub fn record(project: &Project) -> String {
 fn a_secret_of_the_environment_is_masked_everywhere() {
     let project = governed(&json!({"hooks": {
         "PreToolUse": [pre("", "tee -a stdin")],
-        "PostToolUse": [pre("", "tee -a stdin; printenv OPENAI_API_KEY >&2; exit 2")],
+        "PostToolUse": [pre("", "tee -a stdin; printenv DEPLOY_TOKEN >&2; exit 2")],
     }}));
-    let command = format!("echo \"$OPENAI_API_KEY\"; printenv OPENAI_API_KEY >&2; : {LIVE}");
+    let command = format!("echo \"$DEPLOY_TOKEN\"; printenv DEPLOY_TOKEN >&2; : {LIVE}");
     let mut eval = project.eval_command("Bash", &json!({"command": command}));
-    let said = report(eval.env("OPENAI_API_KEY", LIVE)).content;
+    let said = report(eval.env("DEPLOY_TOKEN", LIVE)).content;
     assert_eq!(said, "[REDACTED:live]\n\n--- stderr ---\n[REDACTED:live]\n");
     assert!(!project.content("stdin").contains(LIVE), "a hook has read it");
     assert!(!record(&project).contains(LIVE), "it is on the record");
@@ -44,7 +44,7 @@ fn a_secret_in_the_name_of_a_file_or_directory_is_masked_and_work_goes_on() {
     let project = project();
     project.file(&format!("{LIVE}/f.txt"), "a\n");
     let call = |tool: &str, input: serde_json::Value| {
-        run(project.eval_command(tool, &input).env("OPENAI_API_KEY", LIVE))
+        run(project.eval_command(tool, &input).env("DEPLOY_TOKEN", LIVE))
     };
     let file = project.path(LIVE).join("f.txt");
     // What was seen of the file is known to the next process.
@@ -84,9 +84,9 @@ fn output_of_a_background_task_is_its_owners_alone_and_masked() {
     fs::create_dir(&outputs).unwrap();
     fs::set_permissions(&outputs, Permissions::from_mode(0o755)).unwrap();
     let call = |tool: &str, input: serde_json::Value| {
-        report(project.eval_command(tool, &input).env("OPENAI_API_KEY", LIVE)).content
+        report(project.eval_command(tool, &input).env("DEPLOY_TOKEN", LIVE)).content
     };
-    let command = "umask 0; printenv OPENAI_API_KEY";
+    let command = "umask 0; printenv DEPLOY_TOKEN";
     let said = call("Bash", json!({"command": command, "run_in_background": true}));
     let log = PathBuf::from(said.rsplit_once("goes to ").unwrap().1);
     assert_eq!((mode(&outputs), mode(log.parent().unwrap()), mode(&log)), (0o700, 0o700, 0o600));
