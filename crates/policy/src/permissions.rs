@@ -8,7 +8,7 @@ use ona_types::{Behavior, PermissionMode};
 use serde_json::Value;
 
 use crate::builtin;
-use crate::rule::{Guard, PathPattern, Rule, Scope};
+use crate::rule::{self, Guard, PathPattern, Rule, Scope};
 use crate::subject::{RuleFacts, RuleSubject};
 use ona_effects::path::Target;
 use ona_effects::shell::{self, Assignment, Command};
@@ -267,16 +267,16 @@ impl Permissions {
 
     /// Why a written rule about the beginning of a command does not cover it.
     fn why_not_covered(&self, effects: &Effects) -> Option<String> {
-        let written =
-            || self.of(Behavior::Allow).filter(|rule| rule.source.scope != Scope::Builtin);
-        effects.commands.iter().filter(|one| !self.covers_command(one, effects)).find_map(
-            |command| {
-                written().find_map(|rule| {
-                    let why = rule.command()?.why_not(command)?;
-                    Some(format!("{} does not cover `{}`: {why}", rule.text, command.text()))
-                })
-            },
-        )
+        effects.commands.iter().filter(|command| !command.words.is_empty()).find_map(|command| {
+            let texts = rule::texts(command);
+            let mut rules = self.of(Behavior::Allow).filter(|rule| {
+                rule.source.scope != Scope::Builtin
+                    && rule.command().is_some_and(|shape| shape.begins(&texts))
+            });
+            let rule = rules.next().filter(|_| !self.covers_command(command, effects))?;
+            let why = rule.command()?.why_not(command);
+            Some(format!("{} does not cover `{}`: {why}", rule.text, command.text()))
+        })
     }
 
     fn writable(&self, target: &Target) -> Option<&Rule> {

@@ -21,8 +21,7 @@ use ona_effects::shell::Command;
 use ona_effects::wildcard;
 use ona_effects::{Effects, Tree};
 
-pub(crate) use command::CommandPattern;
-pub(crate) use command::with_assignments;
+pub(crate) use command::{CommandPattern, texts, with_assignments};
 use domain::DomainPattern;
 pub use paths::Anchors;
 pub(crate) use paths::PathPattern;

@@ -93,18 +93,18 @@ impl CommandPattern {
         }
     }
 
-    /// Why an allow rule does not cover a command, although it begins as the rule says.
-    pub(crate) fn why_not(&self, command: &Command) -> Option<String> {
+    /// Whether a command begins as the rule says: it has one of these texts.
+    pub(crate) fn begins(&self, texts: &[String]) -> bool {
+        texts.iter().any(|text| self.fits(text))
+    }
+
+    /// Why an allow rule does not cover a command, although that begins as the rule says.
+    pub(crate) fn why_not(&self, command: &Command) -> String {
         let words = command.words.as_slice();
-        let mut texts = commands::without_git_options(words, false);
-        texts.push(text(words));
-        if words.is_empty() || !texts.iter().any(|text| self.fits(text)) || self.covers(command) {
-            return None;
-        }
         let named = commands::to_be_named(words);
         let is_git = commands::name(words) == Some("git");
         let fixed = || words.iter().all(|word| word.literal.is_some());
-        Some(match named.last() {
+        match named.last() {
             _ if !commands::has_safe_assignments(command) => {
                 "a variable that is set before it may change what it does".to_owned()
             }
@@ -123,7 +123,7 @@ impl CommandPattern {
                 "it may get an option that the command line does not show".to_owned()
             }
             _ => "it writes a file whose name the command line does not show".to_owned(),
-        })
+        }
     }
 
     /// For a deny or ask rule: could the command be, or run, what the rule is about?
@@ -144,6 +144,13 @@ impl CommandPattern {
             texts.iter().any(|text| self.fits(text))
         })
     }
+}
+
+/// A command as rules name it: with and without options of git before its subcommand.
+pub(crate) fn texts(command: &Command) -> Vec<String> {
+    let mut texts = commands::without_git_options(&command.words, false);
+    texts.push(text(&command.words));
+    texts
 }
 
 fn one_space(text: &str) -> String {
