@@ -12,7 +12,7 @@ pub(crate) fn expanded(word: &Word) -> Vec<Word> {
     let texts = may_be.then(|| texts(&word.source)).flatten();
     match texts {
         // An empty one is dropped.
-        Some(texts) if texts.len() > 1 => {
+        Some(texts) if texts != [word.source.as_str()] => {
             texts.iter().filter(|text| !text.is_empty()).map(|text| reread(text)).collect()
         }
         _ => vec![word.clone()],
@@ -200,5 +200,7 @@ mod tests {
         assert_eq!(literals("{$x,a}"), [None, some("a")]);
         assert_eq!(literals("{a;,b}"), [None, some("b")]);
         assert_eq!(literals("{a,}"), [some("a")]);
+        assert_eq!(literals(".{e..e}nv"), [some(".env")]);
+        assert_eq!(literals("{}"), [None]);
     }
 }

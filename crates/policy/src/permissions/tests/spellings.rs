@@ -165,6 +165,7 @@ fn every_spelling_of_a_forbidden_file_is_denied() {
         "cat .{e{n,m}v,x}",
         "cat .en{u..w}",
         "cat .{'env',x}",
+        "cat .{e..e}nv",
         "cat {src/x,~/.ssh/id_rsa}",
         "cat ~/.ss{h,}/id_rsa",
         "cat $HOME/.ss{h,}/id_rsa",
