@@ -21,6 +21,7 @@
 
 mod disk;
 mod error;
+pub mod operator;
 mod sealed;
 pub mod sources;
 mod vault;

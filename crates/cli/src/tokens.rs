@@ -22,6 +22,13 @@ pub fn vault() -> Result<Arc<dyn TokenStore>, CliError> {
     Ok(Arc::new(InVault { dir: env::vault_dir()?, passphrase: env::vault_passphrase()? }))
 }
 
+/// The operator's vault.
+pub fn open_vault() -> Result<Vault, CliError> {
+    let vault = Vault::open(&env::vault_dir()?);
+    let vault = vault.map_err(|error| CliError::failed(error.to_string()))?;
+    Ok(vault.with_passphrase(env::vault_passphrase()?))
+}
+
 impl InVault {
     fn open(&self) -> Result<Vault, VaultError> {
         Ok(Vault::open(&self.dir)?.with_passphrase(self.passphrase.clone()))

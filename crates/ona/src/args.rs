@@ -12,6 +12,7 @@ use crate::init::Init;
 use crate::intent::Intent;
 use crate::mcp::Mcp;
 use crate::memory::Memory;
+use crate::operator::Operator;
 use crate::plan::Plan;
 use crate::plugin::Plugin;
 use crate::serve::Serve;
@@ -198,6 +199,10 @@ pub enum Command {
     /// Show which credential is used for the model
     #[command(subcommand)]
     Auth(Auth),
+
+    /// Show or replace the operator's key, by which approvals show who gave them
+    #[command(subcommand)]
+    Operator(Operator),
 
     /// Save and search memories: what later sessions should know
     #[command(subcommand)]

@@ -21,6 +21,7 @@ mod init;
 mod intent;
 mod mcp;
 mod memory;
+mod operator;
 mod plan;
 mod plugin;
 mod print;
@@ -102,6 +103,7 @@ fn dispatch(cli: &Cli) -> Result<ExitCode, CliError> {
         Some(Command::Hook { host, rules }) => hook::run(options, host, *rules),
         Some(Command::Config(command)) => config::run(options, command),
         Some(Command::Auth(command)) => auth::run(options, command),
+        Some(Command::Operator(command)) => operator::run(command),
         Some(Command::Memory(command)) => memory::run(options, command),
         Some(Command::Intent(command)) => intent::run(options, command),
         Some(Command::Trace(command)) => trace::run(options, command),

@@ -320,3 +320,56 @@ fn a_secret_is_masked_however_a_command_encodes_it() {
     let kept = String::from_utf8_lossy(&[kept, wal].concat()).into_owned();
     assert!(!kept.contains("bWFya2VyL3NlY3JldCt2YWx1"), "it is on the record");
 }
+
+#[test]
+fn the_operators_key_is_made_once_and_only_its_public_part_is_shown() {
+    let project = project();
+    let (code, first) = status(&mut project.ona(["operator", "show", "--json"]));
+    assert_eq!(code, Some(0));
+    assert_eq!(first["previous"], json!([]));
+    let (_, again) = status(&mut project.ona(["operator", "show", "--json"]));
+    assert_eq!(again, first);
+    let (_, next) = status(&mut project.ona(["operator", "rotate", "--json"]));
+    let old = json!({"id": first["id"], "public_key": first["public_key"]});
+    assert_ne!(next["id"], first["id"]);
+    assert_eq!(next["previous"], json!([old]));
+    let shown = run(&mut project.ona(["operator", "show"])).stdout;
+    assert!(shown.starts_with(&format!("id          {}", next["id"].as_str().unwrap())), "{shown}");
+    let vault = project.home().join(".local/state/ona/vault");
+    for file in fs::read_dir(vault).unwrap() {
+        let path = file.unwrap().path();
+        let bytes = fs::read(&path).unwrap();
+        assert!(!String::from_utf8_lossy(&bytes).contains("operator"), "{}", path.display());
+    }
+    // With a passphrase no key file is left, and without it nothing is shown or lost.
+    let with =
+        |word: &str, args: [&str; 2]| run(project.ona(args).env("ONA_VAULT_PASSPHRASE", word));
+    assert_eq!(with("a long word", ["operator", "rotate"]).code, Some(0));
+    assert!(!project.home().join(".local/state/ona/vault/vault.key").exists());
+    for word in ["", "another word"] {
+        for args in [["operator", "show"], ["operator", "rotate"]] {
+            let ran = with(word, args);
+            assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+            assert!(ran.stderr.contains("passphrase"), "{}", ran.stderr);
+        }
+    }
+    assert!(
+        with("a long word", ["operator", "show"]).stdout.contains(first["id"].as_str().unwrap())
+    );
+}
+
+#[test]
+fn an_agent_does_not_get_the_operators_key() {
+    let project = governed(&json!({"permissions": {"allow": ["Bash"]}}));
+    let binary = env!("CARGO_BIN_EXE_ona");
+    for args in ["operator show", "operator rotate"] {
+        let said =
+            project.eval("Bash", json!({"command": format!("{binary} {args}; echo code $?")}));
+        assert!(
+            said.content.contains("only the operator decides about the operator's key"),
+            "{}",
+            said.content
+        );
+        assert!(said.content.contains("code 2"), "{}", said.content);
+    }
+}
