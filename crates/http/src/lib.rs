@@ -1,9 +1,10 @@
-//! What every HTTP client of ona shares: the TLS library behind it, the reader of event streams, and the addresses that
-//! may be asked.
+//! What every HTTP client of ona shares: the TLS library behind it, the reader of event streams, the addresses that may be
+//! asked, and the page that a browser comes back to after a sign-in.
 //!
 //! [`client`] is the only way to a `reqwest` client: the library panics if no TLS provider was chosen, so the
 //! choice is made here, and clippy rejects `reqwest::Client::builder` elsewhere.
 
+pub mod callback;
 pub mod link;
 pub mod private_host;
 pub mod sse;

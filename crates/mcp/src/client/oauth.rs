@@ -1,19 +1,12 @@
 //! Signing in to servers that require it (OAuth): discovery, registration, the browser, tokens and their renewal.
 
-use std::convert::Infallible;
-use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use http_body_util::Full;
-use hyper::body::{Bytes, Incoming};
-use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderValue};
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper::{Request, Response, StatusCode};
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper::header::ACCEPT;
 use oauth2::TokenResponse as _;
+use ona_http::callback::Callback;
 use ona_types::BoxError;
 use rmcp::transport::auth::{
     AuthError, AuthorizationManager, AuthorizationMetadata, AuthorizationRequest,
@@ -21,9 +14,7 @@ use rmcp::transport::auth::{
     StoredCredentials,
 };
 use serde_json::Value;
-use tokio::net::TcpListener;
-use tokio::sync::{Mutex, mpsc};
-use tokio::task::JoinSet;
+use tokio::sync::Mutex;
 use url::{Host, Url};
 
 use super::callbacks::{Browser, TokenStore, token_key};
@@ -33,17 +24,9 @@ use crate::spec::{OauthClient, Remote};
 
 /// How long the human may take.
 const SIGN_IN_WITHIN: Duration = Duration::from_secs(300);
-/// The time limit for a browser's request.
-const HEADERS_WITHIN: Duration = Duration::from_secs(10);
-/// The time limit for a browser's connection.
-const VISIT_WITHIN: Duration = Duration::from_secs(15);
-/// The limit for concurrent connections; further ones are closed.
-const MAX_CONNECTIONS_PER_LOGIN: usize = 32;
 /// Limits for the metadata of an authorization server: time and size.
 const METADATA_WITHIN: Duration = Duration::from_secs(30);
 const MAX_METADATA: usize = 256 << 10;
-/// Where a browser is sent back to.
-const BACK: &str = "/callback";
 
 /// Why signing in failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -351,12 +334,10 @@ pub(crate) async fn sign_in(
     let client = remote.oauth.clone().unwrap_or_default();
     let port = client.callback_port.unwrap_or(0);
     let unheard = |error: std::io::Error| AuthorizeError::Port { port, why: error.to_string() };
-    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-    let listener = TcpListener::bind(address).await.map_err(unheard)?;
-    let bound = listener.local_addr().map_err(unheard)?.port();
     // Clients that were registered by hand were registered with this name.
     let host = if client.client_id.is_some() { "localhost" } else { "127.0.0.1" };
-    let back = format!("http://{host}:{bound}{BACK}");
+    let callback = Callback::listen(port, host).await.map_err(unheard)?;
+    let back = callback.url().to_owned();
 
     let mut manager = manager(remote).await.map_err(refused)?;
     if client.metadata_url.is_none() {
@@ -399,12 +380,11 @@ pub(crate) async fn sign_in(
         why: format!("`{page}` is not the URL of a sign-in page"),
     })?;
     browser.open(page).map_err(|error| AuthorizeError::Browser(error.to_string()))?;
-    let came = came_back(listener, &back, state);
-    let url = tokio::time::timeout(SIGN_IN_WITHIN, came)
+    let url = tokio::time::timeout(SIGN_IN_WITHIN, callback.visited(&state))
         .await
         .map_err(|_| AuthorizeError::TooLate)?
         .map_err(|why| AuthorizeError::Denied(why.to_string()))?;
-    session.handle_callback_url(&url).await.map_err(refused)?;
+    session.handle_callback_url(url.as_str()).await.map_err(refused)?;
     Ok(())
 }
 
@@ -423,91 +403,4 @@ fn state_of(page: &str) -> Option<String> {
     let page = Url::parse(page).ok().filter(|page| ["http", "https"].contains(&page.scheme()))?;
     let state = page.query_pairs().find(|(key, _)| key == "state")?;
     Some(state.1.into_owned())
-}
-
-/// Why the browser did not come back with a sign-in.
-#[derive(Debug, thiserror::Error)]
-enum Denial {
-    /// In the authorization server's words.
-    #[error("{error}{}", description.as_ref().map_or(String::new(), |why| format!(": {why}")))]
-    Said { error: String, description: Option<String> },
-    #[error("no more connections can be accepted: {0}")]
-    Accept(std::io::Error),
-}
-
-/// Waits for the browser to come back, and gives the address it came with. A request with another state does not
-/// belong to this sign-in.
-async fn came_back(listener: TcpListener, back: &str, state: String) -> Result<String, Denial> {
-    let base = Arc::new((back.to_owned(), state));
-    let (sender, mut found) = mpsc::channel::<Result<String, Denial>>(1);
-    let mut connections = JoinSet::new();
-    loop {
-        let stream = tokio::select! {
-            Some(came) = found.recv() => return came,
-            accepted = listener.accept() => match accepted {
-                Ok((stream, _)) => stream,
-                Err(error) => return Err(Denial::Accept(error)),
-            },
-        };
-        while connections.try_join_next().is_some() {}
-        if connections.len() >= MAX_CONNECTIONS_PER_LOGIN {
-            continue;
-        }
-        let (base, sender) = (Arc::clone(&base), sender.clone());
-        connections.spawn(async move {
-            let (told, mut came) = mpsc::channel(1);
-            let answer = service_fn(move |request: Request<Incoming>| {
-                let (text, status, came) = visit(&request, &base.0, &base.1);
-                if let Some(came) = came {
-                    let _ = told.try_send(came);
-                }
-                async move { Ok::<_, Infallible>(page(text, status)) }
-            });
-            let connection = http1::Builder::new()
-                .timer(TokioTimer::new())
-                .header_read_timeout(HEADERS_WITHIN)
-                .keep_alive(false)
-                .serve_connection(TokioIo::new(stream), answer);
-            let _ = tokio::time::timeout(VISIT_WITHIN, connection).await;
-            // Only now: the human must see the page before the listener closes.
-            if let Ok(came) = came.try_recv() {
-                let _ = sender.send(came).await;
-            }
-        });
-    }
-}
-
-/// The page for the browser, and the result of the request.
-fn visit(
-    request: &Request<Incoming>,
-    back: &str,
-    state: &str,
-) -> (&'static str, StatusCode, Option<Result<String, Denial>>) {
-    let query = request.uri().query().unwrap_or_default();
-    let Ok(url) = Url::parse(&format!("{back}?{query}")) else {
-        return ("Invalid URL.", StatusCode::BAD_REQUEST, None);
-    };
-    let value = |name: &str| {
-        url.query_pairs().find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
-    };
-    if request.uri().path() != BACK {
-        return ("Not found.", StatusCode::NOT_FOUND, None);
-    }
-    if value("state").as_deref() != Some(state) {
-        return ("This is not the sign-in that was asked for.", StatusCode::BAD_REQUEST, None);
-    }
-    if let Some(error) = value("error") {
-        let denial = Denial::Said { error, description: value("error_description") };
-        let text = "The sign-in was refused. You can close this page.";
-        return (text, StatusCode::OK, Some(Err(denial)));
-    }
-    let text = "You are signed in. You can close this page, and go back to ona.";
-    (text, StatusCode::OK, Some(Ok(url.into())))
-}
-
-fn page(text: &'static str, status: StatusCode) -> Response<Full<Bytes>> {
-    let mut page = Response::new(Full::new(Bytes::from_static(text.as_bytes())));
-    *page.status_mut() = status;
-    page.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
-    page
 }
