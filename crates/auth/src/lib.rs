@@ -21,6 +21,7 @@
 
 mod disk;
 mod error;
+pub mod oauth;
 pub mod operator;
 mod sealed;
 pub mod sources;

@@ -143,7 +143,7 @@ mod tests {
         assert_eq!(show(&vault).unwrap(), first);
         let second = rotate(&vault).unwrap();
         assert_ne!(second.current, first.current);
-        assert_eq!(second.previous, [first.current.clone()]);
+        assert_eq!(second.previous, std::slice::from_ref(&first.current));
         let third = rotate(&vault).unwrap();
         assert_eq!(third.previous, [second.current, first.current]);
         assert_eq!(show(&vault).unwrap(), third);

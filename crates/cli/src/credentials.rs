@@ -1,9 +1,12 @@
 //! The credential for a model: what the environment and the operator's settings give, in the order of
 //! [`ona_auth::sources`].
 
+use std::cell::OnceCell;
 use std::path::Path;
 use std::sync::Arc;
 
+use ona_auth::VaultError;
+use ona_auth::oauth::{self, Login};
 use ona_auth::sources::{self, Class, Row, Source};
 use ona_config::settings::{Layer, Settings, is_projects};
 use ona_engine::{ApiKeyHelper, HelperOptions};
@@ -16,7 +19,9 @@ use serde_json::{Value, json};
 use crate::env::descriptor::oauth_descriptor;
 use crate::env::model::{Models, helper_times};
 use crate::error::CliError;
+use crate::login::{LoginCredentials, oauth_config};
 use crate::output::complain;
+use crate::tokens;
 
 /// What credentials there are.
 pub struct Available {
@@ -24,6 +29,9 @@ pub struct Available {
     env: Models,
     helper: Option<String>,
     bare: bool,
+    layers: Vec<Layer>,
+    /// The login that is stored, once somebody wants to know.
+    login: OnceCell<Result<Option<Login>, VaultError>>,
 }
 
 impl Available {
@@ -46,7 +54,7 @@ impl Available {
                 oauth_descriptor()?.map(|token| token.expose_secret().to_owned());
         }
         let helper = helper.filter(|command| !command.trim().is_empty());
-        Ok(Self { provider, env, helper, bare })
+        Ok(Self { provider, env, helper, bare, layers: layers.to_vec(), login: OnceCell::new() })
     }
 
     /// The variables, completed by the operator's settings.
@@ -76,8 +84,26 @@ impl Available {
         found.as_deref()
     }
 
+    /// The login that is stored.
+    fn login(&self) -> Result<Option<&Login>, &VaultError> {
+        let read = || match tokens::vault_exists() {
+            true => oauth::stored(&tokens::open()?),
+            false => Ok(None),
+        };
+        self.login.get_or_init(read).as_ref().map(Option::as_ref)
+    }
+
+    /// Why it is not known whether there is a login, where that matters.
+    fn locked(&self) -> Option<CliError> {
+        let earlier = self.active().is_some_and(|row| row.source != Source::UnixSocket);
+        let asked = self.provider == ProviderKind::ClaudeCodeSubscription && !self.bare && !earlier;
+        let error = self.login().err().filter(|_| asked)?;
+        Some(CliError::failed(error.to_string()))
+    }
+
     fn is_there(&self, source: Source) -> bool {
         match source {
+            Source::Login => self.login().is_ok_and(|login| login.is_some()),
             Source::ApiKeyHelper => self.helper.is_some(),
             Source::UnixSocket => self.env.unix_socket.is_some(),
             source => self.secret(source).is_some(),
@@ -105,7 +131,15 @@ impl Available {
         project_dir: &Path,
         learned: &LearnedSecrets,
     ) -> Result<Option<Arc<dyn Credentials>>, CliError> {
+        if let Some(locked) = self.locked() {
+            return Err(locked);
+        }
         let Some(row) = self.active() else { return Ok(None) };
+        if let (Source::Login, Ok(Some(login))) = (row.source, self.login()) {
+            let config = oauth_config(&self.layers).ok();
+            let vault = tokens::open_vault()?;
+            return Ok(Some(LoginCredentials::new(vault, config, learned, login.clone())));
+        }
         let fixed = |credential: Credential| -> Arc<dyn Credentials> {
             Arc::new(Fixed::new(row.name, credential))
         };
@@ -128,24 +162,34 @@ impl Available {
         }))
     }
 
+    /// The login, if it is what is used.
+    pub fn active_login(&self) -> Option<&Login> {
+        self.active().filter(|row| row.source == Source::Login)?;
+        self.login().ok().flatten()
+    }
+
     /// What there is, in words that hold no secret.
-    pub fn status(&self) -> Value {
+    pub fn status(&self) -> Result<Value, CliError> {
+        if let Some(locked) = self.locked() {
+            return Err(locked);
+        }
         let active = self.active();
+        let login = self.active_login();
         let is_active = |row: &Row| active.is_some_and(|one| one.source == row.source);
         let rows = self.sources().map(|(row, present)| {
             json!({
                 "source": row.name, "class": row.class, "present": present, "active": is_active(row),
             })
         });
-        json!({
+        Ok(json!({
             "provider": self.provider.to_string(),
             "class": active.map_or(Class::None, |row| row.class),
             "source": active.map(|row| row.name),
-            "expiry": null,
-            "account": null,
-            "scopes": [],
+            "expiry": login.and_then(|login| login.expires_at).and_then(ona_types::rfc3339),
+            "account": login.and_then(|login| login.account.clone()),
+            "scopes": login.map(|login| login.scopes.clone()).unwrap_or_default(),
             "sources": rows.collect::<Vec<_>>(),
-        })
+        }))
     }
 }
 

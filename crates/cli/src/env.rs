@@ -4,6 +4,7 @@
 
 pub mod descriptor;
 pub mod model;
+pub mod oauth;
 pub mod servers;
 
 use std::env::VarError;
@@ -263,7 +264,7 @@ const READ: &[&Variable] = &[
 /// All variables that ona reads.
 #[cfg(test)]
 fn all_read() -> Vec<&'static Variable> {
-    READ.iter().chain(servers::READ).chain(model::READ).copied().collect()
+    READ.iter().chain(servers::READ).chain(model::READ).chain(oauth::READ).copied().collect()
 }
 
 /// Set by ona for the processes it starts.
@@ -521,7 +522,8 @@ pub fn secrets() -> Vec<String> {
     let named = named.map(|(_, value)| value.trim().to_owned());
     let descriptor = descriptor::oauth_descriptor().ok().flatten();
     let descriptor = descriptor.map(|token| token.expose_secret().to_owned());
-    named.chain(model::header_secrets()).chain(descriptor).collect()
+    let stored = crate::tokens::stored_secrets();
+    named.chain(model::header_secrets()).chain(descriptor).chain(stored).collect()
 }
 
 /// The directories of the organisation's settings. The variable can only add directories.

@@ -12,6 +12,7 @@ pub mod credentials;
 pub mod env;
 mod error;
 pub mod interrupts;
+pub mod login;
 pub mod model;
 mod options;
 pub mod output;

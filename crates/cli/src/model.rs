@@ -182,9 +182,11 @@ fn way(
     let found = available.credentials(&access.project_dir, &access.learned)?;
     Ok(match provider {
         ProviderKind::ClaudeCodeSubscription => {
-            let needed =
-                "ANTHROPIC_API_KEY, ANTHROPIC_AUTH_TOKEN, CLAUDE_CODE_OAUTH_TOKEN or apiKeyHelper";
-            let credentials = found.ok_or_else(|| missing(needed))?;
+            let credentials = found.ok_or_else(|| {
+                CliError::usage(format!("{provider} needs a credential, and there is none"))
+                    .hint("`ona auth login` signs in; or set ANTHROPIC_API_KEY, ANTHROPIC_AUTH_TOKEN or apiKeyHelper")
+                    .hint(ALLOWED)
+            })?;
             let url = or(&env.anthropic_url, "https://api.anthropic.com");
             (credentials, transport(&url, Some(env))?)
         }

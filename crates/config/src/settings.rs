@@ -35,7 +35,7 @@ pub use merge::{
 };
 pub(crate) use merge::{managed_servers_only, merge_objects};
 pub use ona_repo::Repository;
-pub use schema::{Permissions, SearchBackend, Settings, schema};
+pub use schema::{OauthSettings, Permissions, SearchBackend, Settings, schema};
 pub(crate) use schema::{is_permission, is_setting};
 
 /// The setting that rejects servers of a `.mcp.json`.

@@ -196,7 +196,7 @@ pub enum Command {
         rules: bool,
     },
 
-    /// Show which credential is used for the model
+    /// Sign in and out, and show which credential is used for the model
     #[command(subcommand)]
     Auth(Auth),
 

@@ -1,4 +1,6 @@
-//! `ona auth`: which credential is used, and where it comes from.
+//! `ona auth`: signing in and out, and which credential is used.
+
+mod login;
 
 use std::process::ExitCode;
 
@@ -7,14 +9,27 @@ use ona_auth::sources::Row;
 use ona_cli::bootstrap::directory;
 use ona_cli::credentials::Available;
 use ona_cli::env::model::models;
-use ona_cli::output::print_line;
+use ona_cli::output::{plain, print_line};
 use ona_cli::{CliError, Options, env, model};
-use ona_config::settings::Settings;
+use ona_config::settings::{Layer, Settings};
 
 use crate::config::in_force;
 
 #[derive(Debug, Subcommand)]
 pub enum Auth {
+    /// Sign in with the browser
+    ///
+    /// Opens $BROWSER, else xdg-open, and prints the address too. The login is kept in the vault. The exit code is 1 if the
+    /// sign-in is refused or takes too long, 2 if it is not configured.
+    #[command(after_help = "Examples:\n  ona auth login\n  ona auth login --no-browser")]
+    Login {
+        /// Print the address only, and read the code that its page shows, or its whole address, from standard input
+        #[arg(long)]
+        no_browser: bool,
+    },
+    /// Sign out: revoke the login where the server offers that, and forget it
+    #[command(after_help = "Examples:\n  ona auth logout")]
+    Logout,
     /// Show which credential is used, and where it comes from; never the secret
     ///
     /// The exit code is 1 if there is none. apiKeyHelper is not run.
@@ -30,17 +45,30 @@ pub enum Auth {
 
 pub fn run(cli: &Options, command: &Auth) -> Result<ExitCode, CliError> {
     match command {
+        Auth::Login { no_browser } => login::login(cli, *no_browser),
+        Auth::Logout => login::logout(cli),
         Auth::Status { json } => status(cli, *json),
     }
 }
 
-fn status(cli: &Options, as_json: bool) -> Result<ExitCode, CliError> {
+impl Auth {
+    /// Whether only the operator may do that.
+    pub fn is_the_operators(&self) -> bool {
+        matches!(self, Self::Login { .. } | Self::Logout)
+    }
+}
+
+/// The settings in force where the command runs.
+fn layers(cli: &Options) -> Result<Vec<Layer>, CliError> {
     let here = directory(cli.cwd.as_deref())?;
-    let roots = env::config(cli)?.roots(&here, &here);
-    let layers = in_force(cli, &roots, None)?;
+    in_force(cli, &env::config(cli)?.roots(&here, &here), None)
+}
+
+fn status(cli: &Options, as_json: bool) -> Result<ExitCode, CliError> {
+    let layers = layers(cli)?;
     let provider = model::provider(&cli.agent, &Settings::merged(&layers))?;
     let available = Available::find(provider, models()?, &layers, cli.agent.bare)?;
-    let status = available.status();
+    let status = available.status()?;
     let active = available.active();
     let printed = match as_json {
         true => print_line(&status.to_string()),
@@ -57,6 +85,13 @@ fn words(available: &Available, active: Option<&'static Row>) -> String {
         Some(row) => format!("source    {} ({})", row.name, row.class),
         None => "source    none: no credential is set".to_owned(),
     });
+    if let Some(login) = available.active_login() {
+        let account = login.account.as_deref().map(plain);
+        text.push_str(&format!("\naccount   {}", account.as_deref().unwrap_or("unknown")));
+        if let Some(end) = login.expires_at.and_then(ona_types::rfc3339) {
+            text.push_str(&format!("\nuntil     {end}, then it is renewed"));
+        }
+    }
     for (row, present) in available.sources() {
         let state = match (present, active.is_some_and(|one| one.source == row.source)) {
             (_, true) => "used",

@@ -19,6 +19,7 @@ pub fn check(cli: &Cli) -> Result<(), CliError> {
     let what = match &cli.command {
         Some(Command::Trust { list: false, .. } | Command::Untrust) => "about trust",
         Some(Command::Init(init)) if !init.dry_run => "what governs a project",
+        Some(Command::Auth(auth)) if auth.is_the_operators() => "who is signed in",
         Some(Command::Operator(_)) => "about the operator's key",
         Some(Command::Plan(plan)) if plan.is_the_operators() => "about a plan",
         Some(Command::Config(Config::Set { .. } | Config::Unset { .. } | Config::Import)) => {

@@ -50,7 +50,7 @@ pub use permission::{
 };
 pub use phase::{Phase, UnknownPhase};
 pub use seen::Seen;
-pub use time::date;
+pub use time::{date, rfc3339};
 pub use tool_kind::{ToolKind, WriteAction};
 pub use transcript::{Collapse, ContentBlock, Entry, EntryType, SystemNote};
 pub use usage::Usage;

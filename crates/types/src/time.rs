@@ -16,6 +16,15 @@ pub fn date(days: i64) -> String {
     format!("{year:04}-{month:02}-{day:02}")
 }
 
+/// A point in time, in seconds since 1970, as RFC 3339 writes it; nothing beyond the year 9999.
+pub fn rfc3339(seconds: u64) -> Option<String> {
+    const END: u64 = 253_402_300_800;
+    let (days, rest) = (i64::try_from(seconds / 86_400).ok()?, seconds % 86_400);
+    let (hours, minutes, seconds) = (rest / 3600, rest / 60 % 60, rest % 60);
+    (days < i64::try_from(END / 86_400).ok()?)
+        .then(|| format!("{}T{hours:02}:{minutes:02}:{seconds:02}Z", date(days)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -32,5 +41,9 @@ mod tests {
         ] {
             assert_eq!(date(days), expected);
         }
+        assert_eq!(rfc3339(0).as_deref(), Some("1970-01-01T00:00:00Z"));
+        assert_eq!(rfc3339(1_794_957_899).as_deref(), Some("2026-11-17T23:24:59Z"));
+        assert_eq!(rfc3339(253_402_300_799).as_deref(), Some("9999-12-31T23:59:59Z"));
+        assert_eq!(rfc3339(253_402_300_800), None);
     }
 }

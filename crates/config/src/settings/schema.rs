@@ -101,6 +101,8 @@ pub struct Settings {
     pub env: Table<String>,
     /// A shell command that prints the API key.
     pub api_key_helper: Option<String>,
+    /// The authorization server that `ona auth login` signs in to. Not in project settings.
+    pub oauth: Section<OauthSettings>,
     /// The only way to log in.
     pub force_login_method: Option<String>,
     /// The organisation to log in to.
@@ -192,6 +194,24 @@ pub struct Permissions {
     pub disable_bypass_permissions_mode: Option<Disable>,
     /// The same as the key of this name at the top.
     pub allow_managed_permission_rules_only: Flag,
+}
+
+/// `oauth`.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct OauthSettings {
+    /// Who ona is to it.
+    pub client_id: Option<String>,
+    /// Where the human signs in.
+    pub authorize_url: Option<String>,
+    /// Where tokens are issued and renewed.
+    pub token_url: Option<String>,
+    /// Where they are revoked.
+    pub revoke_url: Option<String>,
+    /// The page that shows a code to paste.
+    pub code_redirect_url: Option<String>,
+    /// What is asked for.
+    pub scopes: Texts,
 }
 
 /// `sandbox`.

@@ -1,0 +1,190 @@
+//! `ona auth login` and `ona auth logout`.
+
+use std::io::{BufRead as _, IsTerminal as _};
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use ona_auth::Vault;
+use ona_auth::oauth::{self, Login, OauthConfig, SignIn};
+use ona_cli::bootstrap::runtime;
+use ona_cli::env::oauth::{browser, sign_in_within};
+use ona_cli::login::oauth_config;
+use ona_cli::output::{complain, plain, print_line};
+use ona_cli::{CliError, Options, tokens};
+use ona_http::callback::Callback;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc;
+use url::Url;
+
+use super::layers;
+
+/// The exit code after Ctrl-C.
+const INTERRUPTED: u8 = 130;
+
+fn failed(error: impl std::fmt::Display) -> CliError {
+    CliError::failed(format!("the sign-in failed: {error}"))
+}
+
+pub fn login(cli: &Options, no_browser: bool) -> Result<ExitCode, CliError> {
+    let config = oauth_config(&layers(cli)?)?;
+    let within = sign_in_within()?;
+    // What cannot be kept is not asked for.
+    let vault = tokens::open_vault()?;
+    oauth::stored(&vault).map_err(|error| CliError::failed(error.to_string()))?;
+    runtime()?.block_on(async {
+        // From now on: somebody may press Ctrl-C as soon as the address is there.
+        let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
+        let signing_in = async {
+            let login = match no_browser {
+                true => by_code(&config, within).await?,
+                false => by_browser(&config, within).await?,
+            };
+            keep(&vault, &login)
+        };
+        tokio::select! {
+            done = signing_in => done.map(|()| ExitCode::SUCCESS),
+            _ = interrupt.recv() => Ok(ExitCode::from(INTERRUPTED)),
+        }
+    })
+}
+
+fn keep(vault: &Vault, login: &Login) -> Result<(), CliError> {
+    oauth::keep(vault, login).map_err(|error| CliError::failed(error.to_string()))?;
+    let who = login.account.as_deref().map(|account| format!(" as {}", plain(account)));
+    print_line(&format!("signed in{}", who.unwrap_or_default()))
+        .map_err(|error| CliError::failed(format!("done, but cannot print the result: {error}")))
+}
+
+/// Waits for something that a human does.
+async fn in_time<T>(within: Duration, what: impl Future<Output = T>) -> Result<T, CliError> {
+    let late = |_| {
+        let took = within.as_secs_f32();
+        CliError::failed(format!("nobody signed in within {took} s"))
+            .hint("run it again; ONA_OAUTH_TIMEOUT_MS sets another limit")
+    };
+    tokio::time::timeout(within, what).await.map_err(late)
+}
+
+fn tell(sign_in: &SignIn) -> Result<(), CliError> {
+    complain("open this address to sign in:\n");
+    print_line(sign_in.url.as_str()).map_err(failed)
+}
+
+async fn by_browser(config: &OauthConfig, within: Duration) -> Result<Login, CliError> {
+    let callback = Callback::listen(0, "127.0.0.1").await.map_err(failed)?;
+    let sign_in = SignIn::begin(config, callback.url()).map_err(failed)?;
+    tell(&sign_in)?;
+    open(sign_in.url.as_str())?;
+    let came = in_time(within, callback.visited(&sign_in.state)).await?;
+    let came = came.map_err(|denial| {
+        CliError::failed(format!("the sign-in was refused: {}", plain(&denial.to_string())))
+    })?;
+    let code = parameter(&came, "code").ok_or_else(|| failed("no code came back"))?;
+    in_time(within, sign_in.redeem(&code)).await?.map_err(failed)
+}
+
+/// Opens the operator's browser. Where there is none, somebody opens the address elsewhere.
+fn open(url: &str) -> Result<(), CliError> {
+    let browser = browser()?.unwrap_or_else(|| "xdg-open".to_owned());
+    let mut words = browser.split_whitespace();
+    let program = words.next().unwrap_or("xdg-open");
+    let mut args: Vec<std::ffi::OsString> =
+        words.map(|word| word.replace("%s", url).into()).collect();
+    if !browser.contains("%s") {
+        args.push(url.into());
+    }
+    let _ = ona_sandbox::start_detached(Path::new(program), &args, Path::new("/"), &[], b"");
+    Ok(())
+}
+
+fn parameter(url: &Url, name: &str) -> Option<String> {
+    url.query_pairs().find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
+}
+
+async fn by_code(config: &OauthConfig, within: Duration) -> Result<Login, CliError> {
+    let redirect =
+        config.code_redirect_url.as_ref().ok_or_else(|| failed("there is no page for codes"))?;
+    let sign_in = SignIn::begin(config, redirect.as_str()).map_err(failed)?;
+    tell(&sign_in)?;
+    let mut lines = typed();
+    let asked_again = std::io::stdin().is_terminal();
+    let code = in_time(within, async {
+        loop {
+            complain("paste the code, or the address of the page it is on: ");
+            let line = lines.recv().await.ok_or_else(|| failed("no code was given"))?;
+            match code_in(&line) {
+                Some((code, state)) if state == sign_in.state => return Ok(code),
+                _ if asked_again => complain("that is not a code of this sign-in\n"),
+                _ => return Err(failed("that is not a code of this sign-in")),
+            }
+        }
+    });
+    let code = code.await??;
+    in_time(within, sign_in.redeem(&code)).await?.map_err(failed)
+}
+
+/// The lines of standard input. The process does not wait for whoever reads them.
+fn typed() -> mpsc::Receiver<String> {
+    let (sender, receiver) = mpsc::channel(1);
+    std::thread::spawn(move || {
+        for line in std::io::stdin().lock().lines() {
+            let Ok(line) = line else { break };
+            if sender.blocking_send(line).is_err() {
+                break;
+            }
+        }
+    });
+    receiver
+}
+
+/// `code#state`, or the address of a page with both.
+fn code_in(line: &str) -> Option<(String, String)> {
+    let line = line.trim();
+    if let Ok(url) = Url::parse(line)
+        && let (Some(code), Some(state)) = (parameter(&url, "code"), parameter(&url, "state"))
+    {
+        return Some((code, state));
+    }
+    let (code, state) = line.split_once('#')?;
+    Some((code.to_owned(), state.to_owned()))
+}
+
+pub fn logout(cli: &Options) -> Result<ExitCode, CliError> {
+    let vault = tokens::open_vault()?;
+    let stored = oauth::stored(&vault).map_err(|error| CliError::failed(error.to_string()))?;
+    let said = match &stored {
+        None => "nobody is signed in",
+        Some(_) => "signed out",
+    };
+    // Without a server it is only forgotten.
+    if let (Some(login), Ok(config)) = (&stored, layers(cli).and_then(|all| oauth_config(&all)))
+        && let Err(error) = runtime()?.block_on(oauth::revoke(&config, login))
+    {
+        complain(&format!("warning: the login was not revoked: {error}\n"));
+    }
+    oauth::forget(&vault).map_err(|error| CliError::failed(error.to_string()))?;
+    print_line(said)
+        .map_err(|error| CliError::failed(format!("done, but cannot print the result: {error}")))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_code_is_found_in_what_is_pasted() {
+        let pair = |code: &str, state: &str| Some((code.to_owned(), state.to_owned()));
+        for (line, found) in [
+            ("abc#xyz", pair("abc", "xyz")),
+            (" abc#xyz \n", pair("abc", "xyz")),
+            ("https://x.example/cb?code=abc&state=xyz", pair("abc", "xyz")),
+            ("https://x.example/cb?state=x%20z&code=a", pair("a", "x z")),
+            ("abc", None),
+            ("", None),
+        ] {
+            assert_eq!(code_in(line), found, "{line}");
+        }
+    }
+}
