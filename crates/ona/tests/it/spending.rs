@@ -186,7 +186,7 @@ fn what_the_command_line_gives_must_be_of_use() {
     assert!(ran.stderr.contains("cannot be combined with --continue"), "{}", ran.stderr);
     let ran = run(anthropic(&project, &server, &["-p", "go"]).env("ANTHROPIC_API_KEY", " \n"));
     assert_eq!(ran.code, Some(2), "{}", ran.stderr);
-    assert!(ran.stderr.contains("which is not set"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("needs a credential, and there is none"), "{}", ran.stderr);
     assert!(server.requests().is_empty());
     let mut command = anthropic(&project, &server, &["-p", "go", "--no-session-persistence"]);
     let ran = run(command.env("ANTHROPIC_API_KEY", "sk-test-key-of-this-test\n"));

@@ -61,7 +61,7 @@ fn a_wrong_command_line_is_told_before_a_missing_key_and_leaves_no_session() {
         assert_eq!(sessions(&project), 0, "{args:?}");
     }
     let ran = start(&project, &["-p", "x"], false);
-    assert!(ran.stderr.contains("needs ANTHROPIC_API_KEY"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("needs a credential, and there is none"), "{}", ran.stderr);
     assert_eq!(sessions(&project), 1, "a model that could not be asked is recorded");
     let log = run(&mut project.ona(["log"])).stdout;
     assert!(log.contains("turn.refused") && !log.contains("hint:"), "{log}");
