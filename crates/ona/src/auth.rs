@@ -6,14 +6,17 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 use ona_auth::sources::Row;
+use ona_cli::agent_args::OutputFormat;
 use ona_cli::bootstrap::directory;
 use ona_cli::credentials::Available;
 use ona_cli::env::model::models;
 use ona_cli::output::{plain, print_line};
+use ona_cli::started_by::started_by;
 use ona_cli::{CliError, Options, env, model};
 use ona_config::settings::{Layer, Settings};
 
 use crate::config::in_force;
+use crate::governed;
 
 #[derive(Debug, Subcommand)]
 pub enum Auth {
@@ -50,6 +53,23 @@ pub fn run(cli: &Options, command: &Auth) -> Result<ExitCode, CliError> {
         Auth::Status { json } => status(cli, *json),
     }
 }
+
+/// `ona -p /status` and `/logout`: no model is asked, and nothing goes on the record.
+pub fn by_slash(cli: &Options) -> Result<Option<ExitCode>, CliError> {
+    let args = &cli.agent;
+    let prompt = args.prompt.as_deref().map(str::trim).filter(|_| !args.disable_slash_commands);
+    match prompt {
+        Some("/status") => status(cli, args.output_format != OutputFormat::Text).map(Some),
+        Some("/logout") => match started_by() {
+            Some(starter) => Err(governed::refused(SIGNED_IN, &starter)),
+            None => login::logout(cli).map(Some),
+        },
+        _ => Ok(None),
+    }
+}
+
+/// What an agent does not decide.
+pub const SIGNED_IN: &str = "who is signed in";
 
 impl Auth {
     /// Whether only the operator may do that.

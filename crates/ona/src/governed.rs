@@ -1,6 +1,7 @@
 //! What only the operator decides: refused to a process that an agent's call has started (DESIGN §5, no. 12).
 
 use crate::args::{Cli, Command, Config};
+use crate::auth::SIGNED_IN;
 use crate::mcp::Mcp;
 use ona_cli::CliError;
 use ona_cli::started_by::{StartedBy, changed_guard, started_by};
@@ -19,7 +20,7 @@ pub fn check(cli: &Cli) -> Result<(), CliError> {
     let what = match &cli.command {
         Some(Command::Trust { list: false, .. } | Command::Untrust) => "about trust",
         Some(Command::Init(init)) if !init.dry_run => "what governs a project",
-        Some(Command::Auth(auth)) if auth.is_the_operators() => "who is signed in",
+        Some(Command::Auth(auth)) if auth.is_the_operators() => SIGNED_IN,
         Some(Command::Operator(_)) => "about the operator's key",
         Some(Command::Plan(plan)) if plan.is_the_operators() => "about a plan",
         Some(Command::Config(Config::Set { .. } | Config::Unset { .. } | Config::Import)) => {

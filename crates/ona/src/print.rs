@@ -32,6 +32,9 @@ pub fn run(cli: &Options) -> Result<ExitCode, CliError> {
         return Err(CliError::usage("--max-budget-usd must be more than 0")
             .hint("give an amount in US dollars, such as 0.50"));
     }
+    if let Some(done) = crate::auth::by_slash(cli)? {
+        return Ok(done);
+    }
     args.check_rules()?;
     if cli.conversation.is_some() {
         return Err(CliError::usage("--conversation cannot be combined with -p")

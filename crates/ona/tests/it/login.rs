@@ -392,3 +392,26 @@ fn nothing_of_a_login_is_stored_or_shown() {
     let ran = run(&mut command);
     assert_eq!(ran.code, Some(2), "{}", ran.stderr);
 }
+
+#[test]
+fn a_prompt_asks_for_the_status_and_signs_out_without_a_model() {
+    let (project, authority) = (project(), Authority::start(3600));
+    signed_in(&authority, &project);
+    let server = Server::start([]).unwrap();
+    let slash = |args: &[&str]| {
+        let mut command = authority.known_to(project.ona(args));
+        run(command.env("ANTHROPIC_BASE_URL", server.base_url()))
+    };
+    let ran = slash(&["-p", "/status"]);
+    assert!(
+        ran.stdout.contains("source    login (a token of a sign-in)\naccount   who@x.example"),
+        "{}",
+        ran.stdout
+    );
+    let ran = slash(&["-p", "/status", "--output-format", "json"]);
+    assert_eq!(serde_json::from_str::<Value>(&ran.stdout).unwrap()["source"], "login");
+    assert_eq!(slash(&["-p", "/logout"]).stdout, "signed out\n");
+    assert_eq!(slash(&["-p", "/status"]).code, Some(1));
+    assert_eq!(authority.office().revoked.len(), 1);
+    assert!(server.requests().is_empty());
+}
