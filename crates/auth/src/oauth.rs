@@ -17,6 +17,7 @@ use oauth2::{
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Serialize};
 use url::Url;
+use zeroize::Zeroize as _;
 
 use crate::error::VaultError;
 use crate::vault::Vault;
@@ -58,6 +59,13 @@ pub struct Login {
     pub scopes: Vec<String>,
     /// Whose it is.
     pub account: Option<String>,
+}
+
+impl Drop for Login {
+    fn drop(&mut self) {
+        self.access_token.zeroize();
+        self.refresh_token.zeroize();
+    }
 }
 
 impl std::fmt::Debug for Login {
@@ -301,6 +309,7 @@ impl<'c> AsyncHttpClient<'c> for Http {
 /// The login that is kept.
 pub fn stored(vault: &Vault) -> Result<Option<Login>, VaultError> {
     let secret = vault.get(NAME)?;
+    // What is no login counts as none: the human signs in again.
     Ok(secret.and_then(|secret| serde_json::from_str(secret.expose_secret()).ok()))
 }
 
