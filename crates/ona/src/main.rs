@@ -7,6 +7,7 @@
 mod args;
 mod auth;
 mod blame;
+mod browser;
 mod config;
 mod debug;
 mod demo;

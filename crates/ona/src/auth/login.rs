@@ -1,14 +1,13 @@
 //! `ona auth login` and `ona auth logout`.
 
 use std::io::{BufRead as _, IsTerminal as _};
-use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use ona_auth::Vault;
 use ona_auth::oauth::{self, Login, OauthConfig, SignIn};
 use ona_cli::bootstrap::runtime;
-use ona_cli::env::oauth::{browser, sign_in_within};
+use ona_cli::env::oauth::sign_in_within;
 use ona_cli::login::oauth_config;
 use ona_cli::output::{complain, plain, print_line};
 use ona_cli::{CliError, Options, tokens};
@@ -18,6 +17,7 @@ use tokio::sync::mpsc;
 use url::Url;
 
 use super::layers;
+use crate::browser;
 
 /// The exit code after Ctrl-C.
 const INTERRUPTED: u8 = 130;
@@ -75,27 +75,13 @@ async fn by_browser(config: &OauthConfig, within: Duration) -> Result<Login, Cli
     let callback = Callback::listen(0, "127.0.0.1").await.map_err(failed)?;
     let sign_in = SignIn::begin(config, callback.url()).map_err(failed)?;
     tell(&sign_in)?;
-    open(sign_in.url.as_str())?;
+    browser::open(sign_in.url.as_str())?;
     let came = in_time(within, callback.visited(&sign_in.state)).await?;
     let came = came.map_err(|denial| {
         CliError::failed(format!("the sign-in was refused: {}", plain(&denial.to_string())))
     })?;
     let code = parameter(&came, "code").ok_or_else(|| failed("no code came back"))?;
     in_time(within, sign_in.redeem(&code)).await?.map_err(failed)
-}
-
-/// Opens the operator's browser. Where there is none, somebody opens the address elsewhere.
-fn open(url: &str) -> Result<(), CliError> {
-    let browser = browser()?.unwrap_or_else(|| "xdg-open".to_owned());
-    let mut words = browser.split_whitespace();
-    let program = words.next().unwrap_or("xdg-open");
-    let mut args: Vec<std::ffi::OsString> =
-        words.map(|word| word.replace("%s", url).into()).collect();
-    if !browser.contains("%s") {
-        args.push(url.into());
-    }
-    let _ = ona_sandbox::start_detached(Path::new(program), &args, Path::new("/"), &[], b"");
-    Ok(())
 }
 
 fn parameter(url: &Url, name: &str) -> Option<String> {

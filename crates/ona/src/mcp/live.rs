@@ -220,15 +220,6 @@ struct Shown;
 impl Browser for Shown {
     fn open(&self, url: &str) -> std::io::Result<()> {
         complain(&format!("sign in here: {}\n", plain(url)));
-        ona_sandbox::start_detached(
-            std::path::Path::new("xdg-open"),
-            &[url.into()],
-            std::path::Path::new("/"),
-            &[],
-            b"",
-        )
-        // Where there is no browser, somebody opens it elsewhere.
-        .or(Ok(()))
-        .map(drop)
+        crate::browser::open(url).map_err(|error| std::io::Error::other(error.message().to_owned()))
     }
 }
