@@ -43,7 +43,7 @@ pub struct OauthConfig {
     /// Where they are revoked, if that is offered.
     pub revoke_url: Option<Url>,
     /// Where the human is shown a code to paste.
-    pub code_redirect_url: Option<Url>,
+    pub code_redirect_url: Url,
     /// What is asked for.
     pub scopes: Vec<String>,
 }

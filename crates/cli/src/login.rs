@@ -5,10 +5,11 @@ use std::sync::Arc;
 use ona_auth::oauth::{self, Login, OauthConfig, OauthError};
 use ona_auth::{Vault, VaultError};
 use ona_config::settings::{Layer, OauthSettings, Settings, is_projects};
+use ona_http::link;
 use ona_policy::secrets::LearnedSecrets;
 use ona_provider::{Credential, CredentialError, Credentials, Fetching};
 use tokio::sync::Mutex;
-use url::{Host, Url};
+use url::Url;
 
 use crate::env::oauth::{OauthVariables, oauth_variables};
 use crate::error::CliError;
@@ -38,54 +39,33 @@ fn configured(env: OauthVariables, settings: OauthSettings) -> Result<OauthConfi
         CliError::usage("no client id to sign in with")
             .hint("set oauth.clientId in your settings, or ONA_OAUTH_CLIENT_ID")
     })?;
-    let address = |given: Option<String>, default: Option<&str>, name: &str, variable: &str| {
-        let Some(text) = given.or(default.map(str::to_owned)) else { return Ok(None) };
-        let url = Url::parse(&text).ok().filter(is_private);
-        url.map(Some).ok_or_else(|| {
+    let address = |text: &str, name: &str, variable: &str| {
+        Url::parse(text).ok().filter(link::is_protected).ok_or_else(|| {
             CliError::usage(format!("oauth.{name} (or {variable}) is not a usable address"))
                 .hint("it must begin with https://, or with http:// on this machine")
         })
     };
-    let needed = |url: Option<Url>| url.ok_or_else(|| CliError::usage("an address is missing"));
+    let authorize = env.authorize_url.or(settings.authorize_url);
+    let token = env.token_url.or(settings.token_url);
+    let code = env.code_redirect_url.or(settings.code_redirect_url);
+    let revoke = env.revoke_url.or(settings.revoke_url);
+    let revoke = revoke.map(|text| address(&text, "revokeUrl", "ONA_OAUTH_REVOKE_URL"));
     Ok(OauthConfig {
         client_id,
-        authorize_url: needed(address(
-            env.authorize_url.or(settings.authorize_url),
-            Some(AUTHORIZE),
+        authorize_url: address(
+            authorize.as_deref().unwrap_or(AUTHORIZE),
             "authorizeUrl",
             "ONA_OAUTH_AUTHORIZE_URL",
-        )?)?,
-        token_url: needed(address(
-            env.token_url.or(settings.token_url),
-            Some(TOKEN),
-            "tokenUrl",
-            "ONA_OAUTH_TOKEN_URL",
-        )?)?,
-        revoke_url: address(
-            env.revoke_url.or(settings.revoke_url),
-            None,
-            "revokeUrl",
-            "ONA_OAUTH_REVOKE_URL",
         )?,
+        token_url: address(token.as_deref().unwrap_or(TOKEN), "tokenUrl", "ONA_OAUTH_TOKEN_URL")?,
+        revoke_url: revoke.transpose()?,
         code_redirect_url: address(
-            env.code_redirect_url.or(settings.code_redirect_url),
-            Some(CODE_REDIRECT),
+            code.as_deref().unwrap_or(CODE_REDIRECT),
             "codeRedirectUrl",
             "ONA_OAUTH_CODE_REDIRECT_URL",
         )?,
         scopes: env.scopes.or(settings.scopes).unwrap_or_default(),
     })
-}
-
-/// Whether traffic to an address is protected: https, or this machine.
-fn is_private(url: &Url) -> bool {
-    let here = match url.host() {
-        Some(Host::Domain(name)) => name == "localhost",
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
-    };
-    url.scheme() == "https" || url.scheme() == "http" && here
 }
 
 /// The token of a login, renewed when it is about to end.

@@ -1,6 +1,6 @@
 //! Checks a URL from the user or the model: whether it may be fetched, and which host it names.
 
-use url::Url;
+use url::{Host, Url};
 
 /// The limit for a URL, in bytes.
 const MAX_URL: usize = 8192;
@@ -65,6 +65,17 @@ pub fn asked(mut url: Url, is_private: bool) -> Url {
         let _ = url.set_scheme("https");
     }
     url
+}
+
+/// Whether traffic to an address is protected from eavesdropping: https, or this machine.
+pub fn is_protected(url: &Url) -> bool {
+    let here = match url.host() {
+        Some(Host::Domain(name)) => name == "localhost",
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    };
+    url.scheme() == "https" || url.scheme() == "http" && here
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use hyper::header::ACCEPT;
 use oauth2::TokenResponse as _;
 use ona_http::callback::Callback;
+use ona_http::link;
 use ona_types::BoxError;
 use rmcp::transport::auth::{
     AuthError, AuthorizationManager, AuthorizationMetadata, AuthorizationRequest,
@@ -15,7 +16,7 @@ use rmcp::transport::auth::{
 };
 use serde_json::Value;
 use tokio::sync::Mutex;
-use url::{Host, Url};
+use url::Url;
 
 use super::callbacks::{Browser, TokenStore, token_key};
 use super::error::{McpError, chain};
@@ -188,7 +189,7 @@ fn safe(metadata: AuthorizationMetadata) -> Result<AuthorizationMetadata, AuthEr
     ];
     for (name, place) in places {
         let Some(place) = place else { continue };
-        if !Url::parse(place).is_ok_and(|url| is_private(&url)) {
+        if !Url::parse(place).is_ok_and(|url| link::is_protected(&url)) {
             let place = place.split('?').next().unwrap_or_default();
             return Err(AuthError::MetadataError(format!(
                 "its {name} is `{place}`, which must begin with https://, or with http:// on this machine"
@@ -196,17 +197,6 @@ fn safe(metadata: AuthorizationMetadata) -> Result<AuthorizationMetadata, AuthEr
         }
     }
     Ok(metadata)
-}
-
-/// Whether traffic to an address is protected: https, or this machine.
-fn is_private(url: &Url) -> bool {
-    let here = match url.host() {
-        Some(Host::Domain(name)) => name == "localhost",
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
-    };
-    url.scheme() == "https" || (url.scheme() == "http" && here)
 }
 
 /// Why an authorization server's metadata cannot be used.

@@ -89,9 +89,7 @@ fn parameter(url: &Url, name: &str) -> Option<String> {
 }
 
 async fn by_code(config: &OauthConfig, within: Duration) -> Result<Login, CliError> {
-    let redirect =
-        config.code_redirect_url.as_ref().ok_or_else(|| failed("there is no page for codes"))?;
-    let sign_in = SignIn::begin(config, redirect.as_str()).map_err(failed)?;
+    let sign_in = SignIn::begin(config, config.code_redirect_url.as_str()).map_err(failed)?;
     tell(&sign_in)?;
     let mut lines = typed();
     let asked_again = std::io::stdin().is_terminal();
