@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ona_auth::VaultError;
-use ona_auth::oauth::{self, Login};
+use ona_auth::oauth::Login;
 use ona_auth::sources::{self, Class, Row, Source};
 use ona_config::settings::{Layer, Settings, is_projects};
 use ona_engine::{ApiKeyHelper, HelperOptions};
@@ -86,11 +86,7 @@ impl Available {
 
     /// The login that is stored.
     fn login(&self) -> Result<Option<&Login>, &VaultError> {
-        let read = || match tokens::vault_exists() {
-            true => oauth::stored(&tokens::open()?),
-            false => Ok(None),
-        };
-        self.login.get_or_init(read).as_ref().map(Option::as_ref)
+        self.login.get_or_init(tokens::stored_login).as_ref().map(Option::as_ref)
     }
 
     /// Why it is not known whether there is a login, where that matters.

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-use ona_auth::{Vault, VaultError, oauth};
+use ona_auth::oauth::{self, Login};
+use ona_auth::{Vault, VaultError};
 use ona_mcp::TokenStore;
 use ona_types::BoxError;
 use secrecy::{ExposeSecret as _, SecretString};
@@ -17,38 +18,34 @@ struct InVault {
     passphrase: Option<SecretString>,
 }
 
+/// Where the operator's vault is.
+fn place() -> Result<InVault, CliError> {
+    Ok(InVault { dir: env::vault_dir()?, passphrase: env::vault_passphrase()? })
+}
+
 /// The operator's vault, as servers' tokens are kept in it.
 pub fn vault() -> Result<Arc<dyn TokenStore>, CliError> {
-    Ok(Arc::new(InVault { dir: env::vault_dir()?, passphrase: env::vault_passphrase()? }))
+    Ok(Arc::new(place()?))
+}
+
+/// The operator's vault.
+pub fn open_vault() -> Result<Vault, CliError> {
+    place()?.open().map_err(|error| CliError::failed(error.to_string()))
+}
+
+/// The login that is stored. Nobody who only looks makes a vault.
+pub(crate) fn stored_login() -> Result<Option<Login>, VaultError> {
+    match place().ok().filter(|place| place.dir.exists()) {
+        Some(place) => oauth::stored(&place.open()?),
+        None => Ok(None),
+    }
 }
 
 /// Secrets in the vault that must not be shown: those of the login. Read once.
 pub fn stored_secrets() -> Vec<String> {
     static STORED: OnceLock<Vec<String>> = OnceLock::new();
-    let read = || {
-        let dir = env::vault_dir().ok().filter(|dir| dir.exists())?;
-        let vault = Vault::open(&dir).ok()?.with_passphrase(env::vault_passphrase().ok()?);
-        Some(oauth::stored(&vault).ok()??.secrets())
-    };
+    let read = || stored_login().ok().flatten().map(|login| login.secrets());
     STORED.get_or_init(|| read().unwrap_or_default()).clone()
-}
-
-/// Whether there is a vault: nobody who only looks makes one.
-pub(crate) fn vault_exists() -> bool {
-    env::vault_dir().is_ok_and(|dir| dir.join("vault").exists())
-}
-
-/// The operator's vault.
-pub fn open_vault() -> Result<Vault, CliError> {
-    env::vault_dir()?;
-    env::vault_passphrase()?;
-    open().map_err(|error| CliError::failed(error.to_string()))
-}
-
-/// The same, where the environment is known to be usable.
-pub(crate) fn open() -> Result<Vault, VaultError> {
-    let vault = Vault::open(&env::vault_dir().unwrap_or_default())?;
-    Ok(vault.with_passphrase(env::vault_passphrase().unwrap_or_default()))
 }
 
 impl InVault {
