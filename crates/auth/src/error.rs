@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use ona_files::{LockError, ReplaceError};
 
+use crate::keyring::KeyringError;
 use crate::sealed::SealError;
 
 /// Why a vault could not be opened, read or written. Its content is unchanged.
@@ -58,6 +59,16 @@ pub enum VaultError {
     /// The key file does not contain a key.
     #[error("{} does not contain a 32-byte key: restore it from a backup", .0.display())]
     BadKey(PathBuf),
+    /// The keyring holds it, and cannot be used.
+    #[error(
+        "`{name}` is in the system's keyring, which cannot be used: {error}. Unlock it, or store `{name}` again"
+    )]
+    Keyring {
+        /// The secret.
+        name: String,
+        /// Why not.
+        error: KeyringError,
+    },
     /// Its key comes from a passphrase, which is not given.
     #[error("{} is locked with a passphrase: set ONA_VAULT_PASSPHRASE to it", .0.display())]
     Locked(PathBuf),

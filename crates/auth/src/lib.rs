@@ -1,9 +1,9 @@
 //! Credentials: where they come from, which of them wins, and where they are kept.
 //!
-//! [`sources`] is the table of sources in their order. A [`Vault`] keeps named secrets in one encrypted file, for credentials that must outlive a process where the system
-//! has no keyring. They never go into the record.
+//! [`sources`] is the table of sources in their order. A [`Vault`] keeps the named secrets that must outlive a process: in
+//! the system's [`Keyring`], or in one encrypted file where there is none. They never go into the record.
 //!
-//! What it protects from: the key is in a separate file, so a copy or a backup of the vault alone is useless, a
+//! What the file protects from: its key is in a separate file, so a copy or a backup of the vault alone is useless, a
 //! changed byte is noticed, and other users can read neither. It does not protect from programs that run as the same
 //! user: they can read both files.
 //!
@@ -21,6 +21,7 @@
 
 mod disk;
 mod error;
+mod keyring;
 pub mod oauth;
 pub mod operator;
 mod sealed;
@@ -28,5 +29,6 @@ pub mod sources;
 mod vault;
 
 pub use error::VaultError;
+pub use keyring::{Keyring, KeyringError};
 pub use sealed::SealError;
-pub use vault::Vault;
+pub use vault::{Kept, Vault};

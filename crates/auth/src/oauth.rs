@@ -20,7 +20,7 @@ use url::Url;
 use zeroize::Zeroize as _;
 
 use crate::error::VaultError;
-use crate::vault::Vault;
+use crate::vault::{Kept, Vault};
 
 /// The name of the login in the vault.
 const NAME: &str = "login";
@@ -314,7 +314,7 @@ pub fn stored(vault: &Vault) -> Result<Option<Login>, VaultError> {
 }
 
 /// Keeps a login in place of the one before.
-pub fn keep(vault: &Vault, login: &Login) -> Result<(), VaultError> {
+pub fn keep(vault: &Vault, login: &Login) -> Result<Kept, VaultError> {
     let text = serde_json::to_string(login).unwrap_or_default();
     vault.put(NAME, &SecretString::from(text))
 }

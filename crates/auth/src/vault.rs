@@ -1,5 +1,9 @@
-//! The vault: named secrets in one sealed file, its key in another, and a lock for changes.
+//! The vault: named secrets, each in the system's keyring, or else in one sealed file whose key is in another.
+//!
+//! Which secrets the keyring holds is written down beside the file: nobody has to ask a keyring that holds nothing, and
+//! what is written down last counts, whatever else is left in the other place.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -10,12 +14,15 @@ use zeroize::Zeroizing;
 
 use crate::disk;
 use crate::error::VaultError;
+use crate::keyring::{Keyring, KeyringError};
 use crate::sealed::{self, Key, KeyFrom, Salt, Secrets, Unsealable};
 
 /// The files of a vault's directory.
 const VAULT: &str = "vault";
 const KEY: &str = "vault.key";
 const LOCK: &str = "vault.lock";
+/// The names of the secrets in the keyring, one a line.
+const IN_KEYRING: &str = "in-keyring";
 
 /// The limit for all secrets together, and for the file.
 const MAX_VAULT: usize = 1024 * 1024;
@@ -24,11 +31,21 @@ const MAX_NAME: usize = 200;
 /// How long to wait for another process that renews a secret: longer than a server may take to answer.
 const RENEWAL_PATIENCE: Duration = Duration::from_secs(60);
 
-/// Named secrets on the disk. It keeps none in memory: every call reads the file, so that what another process has put
-/// there is seen.
+/// Where a secret is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kept {
+    /// In the system's keyring.
+    Keyring,
+    /// In the encrypted file.
+    File,
+}
+
+/// Named secrets that outlive a process. It keeps none in memory: every call reads them, so that what another process has
+/// stored is seen.
 #[derive(Clone)]
 pub struct Vault {
     dir: PathBuf,
+    keyring: Keyring,
     passphrase: Option<SecretString>,
     /// The key of the passphrase, which takes time to make.
     derived: Arc<Mutex<Option<(Salt, Key)>>>,
@@ -45,7 +62,18 @@ impl Vault {
     /// the first secret is put in.
     pub fn open(dir: &Path) -> Result<Self, VaultError> {
         disk::directory(dir)?;
-        Ok(Self { dir: dir.to_owned(), passphrase: None, derived: Arc::default() })
+        Ok(Self {
+            dir: dir.to_owned(),
+            keyring: Keyring::none(),
+            passphrase: None,
+            derived: Arc::default(),
+        })
+    }
+
+    /// The same, with a keyring. New secrets go there, unless there is a passphrase: whoever sets one wants the file.
+    #[must_use]
+    pub fn with_keyring(self, keyring: Keyring) -> Self {
+        Self { keyring, ..self }
     }
 
     /// The same, with a key that comes from a passphrase instead of a file. What a key file has sealed can still be read; the
@@ -57,34 +85,91 @@ impl Vault {
 
     /// The secret of this name.
     pub fn get(&self, name: &str) -> Result<Option<SecretString>, VaultError> {
-        Ok(self.secrets()?.remove(name))
+        if self.in_keyring()?.contains(name) {
+            return self.from_keyring(name);
+        }
+        match self.secrets()?.remove(name) {
+            // Another process may have moved it just now.
+            None if self.in_keyring()?.contains(name) => self.from_keyring(name),
+            found => Ok(found),
+        }
     }
 
     /// The names of all secrets, sorted.
     pub fn names(&self) -> Result<Vec<String>, VaultError> {
-        Ok(self.secrets()?.into_keys().collect())
+        let mut names = self.in_keyring()?;
+        names.extend(self.secrets()?.into_keys());
+        Ok(names.into_iter().collect())
     }
 
-    /// Stores a secret, and replaces one of the same name.
-    pub fn put(&self, name: &str, secret: &SecretString) -> Result<(), VaultError> {
+    /// Stores a secret, and replaces one of the same name. A keyring that cannot be used counts as none.
+    pub fn put(&self, name: &str, secret: &SecretString) -> Result<Kept, VaultError> {
         if name.is_empty() || name.len() > MAX_NAME || name.chars().any(char::is_control) {
             return Err(VaultError::BadName(name.to_owned()));
         }
         let _lock = self.lock()?;
         let mut secrets = self.secrets()?;
+        if self.passphrase.is_none() && self.keyring.put(&self.entry(name), secret).is_ok() {
+            self.note(name, Kept::Keyring)?;
+            if secrets.remove(name).is_some() {
+                self.keep(&secrets)?;
+            }
+            return Ok(Kept::Keyring);
+        }
         secrets.insert(name.to_owned(), secret.clone());
-        self.keep(&secrets)
+        self.keep(&secrets)?;
+        if self.note(name, Kept::File)? {
+            // What it replaces stays behind only if the keyring does not answer.
+            let _ = self.keyring.remove(&self.entry(name));
+        }
+        Ok(Kept::File)
     }
 
     /// Removes a secret; false if there was none of this name.
     pub fn remove(&self, name: &str) -> Result<bool, VaultError> {
         let _lock = self.lock()?;
+        let in_keyring = self.in_keyring()?.contains(name);
+        if in_keyring {
+            self.keyring.remove(&self.entry(name)).map_err(no_keyring(name))?;
+            self.note(name, Kept::File)?;
+        }
         let mut secrets = self.secrets()?;
         if secrets.remove(name).is_none() {
-            return Ok(false);
+            return Ok(in_keyring);
         }
         self.keep(&secrets)?;
         Ok(true)
+    }
+
+    fn from_keyring(&self, name: &str) -> Result<Option<SecretString>, VaultError> {
+        self.keyring.get(&self.entry(name)).map_err(no_keyring(name))
+    }
+
+    /// What a secret is called in the keyring, which other vaults of this user share.
+    fn entry(&self, name: &str) -> String {
+        format!("{name} {}", self.dir.display())
+    }
+
+    /// The names of what the keyring holds.
+    fn in_keyring(&self) -> Result<BTreeSet<String>, VaultError> {
+        let path = self.file(IN_KEYRING);
+        let Some(bytes) = disk::read(&path, MAX_VAULT)? else { return Ok(BTreeSet::new()) };
+        let text = std::str::from_utf8(&bytes).map_err(|_| VaultError::Damaged(path.clone()))?;
+        Ok(text.lines().map(str::to_owned).collect())
+    }
+
+    /// Writes down where a secret is kept now; false if that is where it was. The caller holds the lock.
+    fn note(&self, name: &str, kept: Kept) -> Result<bool, VaultError> {
+        let mut names = self.in_keyring()?;
+        let changed = match kept {
+            Kept::Keyring => names.insert(name.to_owned()),
+            Kept::File => names.remove(name),
+        };
+        if changed {
+            let text: String = names.iter().flat_map(|name| [name.as_str(), "\n"]).collect();
+            disk::replace(&self.file(IN_KEYRING), text.as_bytes())?;
+        }
+        Ok(changed)
     }
 
     fn file(&self, name: &str) -> PathBuf {
@@ -189,6 +274,11 @@ impl Vault {
     }
 }
 
+fn no_keyring(name: &str) -> impl FnOnce(KeyringError) -> VaultError {
+    let name = name.to_owned();
+    move |error| VaultError::Keyring { name, error }
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs::{self, Permissions};
@@ -197,6 +287,7 @@ mod tests {
     use secrecy::ExposeSecret as _;
 
     use super::*;
+    use crate::keyring::tests::{in_memory, silent};
 
     fn vault() -> (tempfile::TempDir, Vault) {
         let dir = tempfile::tempdir().unwrap();
@@ -336,6 +427,61 @@ mod tests {
         put(&new, "a", "one");
         assert!(!new.file(KEY).exists() && shown(&new, "a").is_some());
         assert!(!format!("{new:?}").contains("word"));
+    }
+
+    #[test]
+    fn a_keyring_takes_what_is_stored_from_then_on() {
+        let (_dir, plain) = vault();
+        put(&plain, "a", "one");
+        put(&plain, "b", "two");
+        let vault = plain.clone().with_keyring(in_memory());
+        assert_eq!(shown(&vault, "a").as_deref(), Some("one"), "the file still counts");
+        assert_eq!(vault.put("a", &SecretString::from("new")).unwrap(), Kept::Keyring);
+        assert_eq!((shown(&vault, "a").as_deref(), vault.names().unwrap().len()), (Some("new"), 2));
+        assert_eq!(plain.secrets().unwrap().into_keys().collect::<Vec<_>>(), ["b"]);
+        let index = fs::read_to_string(vault.file(IN_KEYRING)).unwrap();
+        assert_eq!((index.as_str(), mode(&vault.file(IN_KEYRING))), ("a\n", 0o600));
+        // Another vault of the same user has its own.
+        let other = Vault::open(&vault.dir.join("other")).unwrap();
+        let other = other.with_keyring(vault.keyring.clone());
+        assert_eq!(shown(&other, "a"), None);
+        put(&other, "a", "another");
+        assert_eq!(shown(&vault, "a").as_deref(), Some("new"));
+        assert!(vault.remove("a").unwrap() && !vault.remove("a").unwrap());
+        assert_eq!((shown(&vault, "a"), vault.names().unwrap().len()), (None, 1));
+    }
+
+    #[test]
+    fn a_passphrase_wants_the_file() {
+        let (_dir, vault) = vault();
+        let keyring = vault.with_keyring(in_memory());
+        put(&keyring, "a", "one");
+        let both = keyring.clone().with_passphrase(Some(SecretString::from("word")));
+        assert_eq!(shown(&both, "a").as_deref(), Some("one"), "it is still found");
+        assert_eq!(both.put("a", &SecretString::from("two")).unwrap(), Kept::File);
+        assert_eq!(shown(&both, "a").as_deref(), Some("two"));
+        assert!(keyring.from_keyring("a").unwrap().is_none(), "nothing is left in the keyring");
+        // Locked: nothing goes past the passphrase into the keyring.
+        let error = keyring.put("a", &SecretString::from("x")).unwrap_err();
+        assert!(error.to_string().contains("passphrase"), "{error}");
+    }
+
+    #[test]
+    fn a_silent_keyring_counts_as_none_and_loses_nothing() {
+        let (_dir, vault) = vault();
+        let (heard, silent) =
+            (vault.clone().with_keyring(in_memory()), vault.with_keyring(silent()));
+        put(&heard, "a", "one");
+        for error in [silent.get("a").unwrap_err(), silent.remove("a").unwrap_err()] {
+            assert!(matches!(error, VaultError::Keyring { .. }), "{error}");
+            assert!(error.to_string().contains("keyring"), "{error}");
+        }
+        assert_eq!(shown(&heard, "a").as_deref(), Some("one"));
+        assert_eq!(shown(&silent, "b"), None, "it is not asked for what it does not hold");
+        assert_eq!(silent.put("a", &SecretString::from("two")).unwrap(), Kept::File);
+        for vault in [&silent, &heard] {
+            assert_eq!(shown(vault, "a").as_deref(), Some("two"), "the last one counts");
+        }
     }
 
     #[test]

@@ -507,8 +507,8 @@ pub fn config_of_environment() -> Result<Config, CliError> {
         },
         has_locale: path(&LANG).is_some() || path(&LC_ALL).is_some(),
         secrets: secrets(),
-        learned_secrets: Default::default(),
-        variable: |name| std::env::var(name).ok(),
+        learned_secrets: crate::secrets::learned(),
+        variable: |name| value_of(name).ok(),
         home,
     })
 }
@@ -517,6 +517,9 @@ pub fn config_of_environment() -> Result<Config, CliError> {
 pub fn secrets() -> Vec<String> {
     let named = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    let handed_over = ona_sandbox::handed_over();
+    let handed_over = handed_over.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let named = named.chain(handed_over);
     let named = named.filter(|(name, value)| holds_secret(&Disk, name, value));
     // As keys are sent.
     let named = named.map(|(_, value)| value.trim().to_owned());
@@ -598,9 +601,17 @@ fn path(variable: &Variable) -> Option<PathBuf> {
     std::env::var_os(variable.name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
+/// A variable that this process was started with. Credentials have left its environment since then.
+fn value_of(name: &str) -> Result<String, VarError> {
+    match ona_sandbox::handed_over().find(|(known, _)| *known == name) {
+        Some((_, value)) => Ok(value.to_owned()),
+        None => std::env::var(name),
+    }
+}
+
 /// A variable's text; an empty one counts as unset.
 fn text(variable: &Variable) -> Result<Option<String>, CliError> {
-    match std::env::var(variable.name) {
+    match value_of(variable.name) {
         Ok(value) => Ok(Some(value).filter(|value| !value.is_empty())),
         Err(VarError::NotPresent) => Ok(None),
         Err(VarError::NotUnicode(_)) => Err(variable.refuse("is not UTF-8")),

@@ -7,6 +7,7 @@
 pub mod agent_args;
 pub mod asker;
 pub mod bootstrap;
+pub mod browser;
 mod call_view;
 pub mod credentials;
 pub mod env;
@@ -17,6 +18,8 @@ pub mod model;
 mod options;
 pub mod output;
 pub mod record;
+pub mod secrets;
+pub mod sign_in;
 pub mod started_by;
 pub mod tokens;
 

@@ -5,6 +5,8 @@ use std::io::{self, IsTerminal as _, Write};
 
 use serde_json::Value;
 
+use crate::secrets::masked;
+
 /// Prints a line on standard output. A closed pipe is not an error.
 pub fn print_line(line: &str) -> io::Result<()> {
     print(&format!("{line}\n"))
@@ -28,9 +30,24 @@ pub fn print_list(text: &str, note: &str) -> io::Result<()> {
     print(text)
 }
 
-/// Prints on standard error; if that fails, only the exit code tells.
+/// Prints on standard error, without secrets; if that fails, only the exit code tells.
 pub fn complain(text: &str) {
-    let _ = io::stderr().write_all(plain(text).as_bytes());
+    let _ = io::stderr().write_all(plain(&masked(text)).as_bytes());
+}
+
+/// From now on a panic is told as an error of ona, without secrets: what it says may hold one.
+pub fn tell_panics() {
+    std::panic::set_hook(Box::new(|panic| {
+        let place = panic.location().map(|place| format!(" at {}:{}", place.file(), place.line()));
+        let said = panic.payload_as_str().unwrap_or("no message");
+        complain(&internal_error(&place.unwrap_or_default(), said));
+    }));
+}
+
+fn internal_error(place: &str, said: &str) -> String {
+    format!(
+        "error: internal error{place}: {said}\nhint: this is a fault of ona; what is on the record stays\n"
+    )
 }
 
 /// The colours that ona itself uses.
@@ -109,6 +126,13 @@ mod tests {
             for_terminal(said),
             "\u{1b}[31merror\u{1b}[0m\u{fffd}]0;title\u{fffd}\u{fffd}[2J\u{fffd}[8mhidden\u{fffd}1m"
         );
+    }
+
+    #[test]
+    fn a_panic_tells_no_secret() {
+        crate::secrets::learned().learn(["marker-of-a-panic".to_owned()]);
+        let told = internal_error(" at x.rs:1", "left: marker-of-a-panic");
+        assert!(masked(&told).contains("at x.rs:1: left: [REDACTED:"), "{}", masked(&told));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use ona_policy::secrets::Redactor;
 use ona_store::{Store, StoreError};
 
 use crate::error::CliError;
-use crate::{bootstrap, env};
+use crate::{bootstrap, env, secrets};
 
 /// The record, for a command about this directory or the current one. It masks the secrets of the environment and of the
 /// settings that apply there.
@@ -23,7 +23,7 @@ pub fn open(directory: Option<&Path>) -> Result<Store, CliError> {
 
 /// A record in another place, which masks the secrets of the environment.
 pub fn open_at(database: &Path) -> Result<Store, StoreError> {
-    open_masking(database, Redactor::knowing(env::secrets()))
+    open_masking(database, secrets::redactor().clone())
 }
 
 /// The record, which masks what this redactor knows.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use ona_auth::oauth::{self, Login};
-use ona_auth::{Vault, VaultError};
+use ona_auth::{Keyring, Vault, VaultError};
 use ona_mcp::TokenStore;
 use ona_types::BoxError;
 use secrecy::{ExposeSecret as _, SecretString};
@@ -50,7 +50,8 @@ pub fn stored_secrets() -> Vec<String> {
 
 impl InVault {
     fn open(&self) -> Result<Vault, VaultError> {
-        Ok(Vault::open(&self.dir)?.with_passphrase(self.passphrase.clone()))
+        let vault = Vault::open(&self.dir)?.with_keyring(Keyring::system());
+        Ok(vault.with_passphrase(self.passphrase.clone()))
     }
 }
 
@@ -64,7 +65,8 @@ impl TokenStore for InVault {
     }
 
     fn save(&self, key: &str, secret: &str) -> Result<(), BoxError> {
-        Ok(self.open()?.put(key, &SecretString::from(secret))?)
+        self.open()?.put(key, &SecretString::from(secret))?;
+        Ok(())
     }
 
     fn forget(&self, key: &str) -> Result<(), BoxError> {

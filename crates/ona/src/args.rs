@@ -51,6 +51,16 @@ pub struct Cli {
     pub command: Option<Command>,
 }
 
+impl Cli {
+    /// Whether programs may be started that are not the operator's: commands and servers.
+    pub fn starts_programs(&self) -> bool {
+        matches!(
+            self.command,
+            None | Some(Command::Mcp(_) | Command::Serve(_) | Command::Demo { .. })
+        )
+    }
+}
+
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Set up intents in this project, and put another agent under ona's gate

@@ -1,7 +1,5 @@
 //! `ona auth`: signing in and out, and which credential is used.
 
-mod login;
-
 use std::process::ExitCode;
 
 use clap::Subcommand;
@@ -10,9 +8,10 @@ use ona_cli::agent_args::OutputFormat;
 use ona_cli::bootstrap::directory;
 use ona_cli::credentials::Available;
 use ona_cli::env::model::models;
+use ona_cli::login::oauth_config;
 use ona_cli::output::{plain, print_line};
 use ona_cli::started_by::started_by;
-use ona_cli::{CliError, Options, env, model};
+use ona_cli::{CliError, Options, env, model, sign_in};
 use ona_config::settings::{Layer, Settings};
 
 use crate::config::in_force;
@@ -22,8 +21,9 @@ use crate::governed;
 pub enum Auth {
     /// Sign in with the browser
     ///
-    /// Opens $BROWSER, else xdg-open, and prints the address too. The login is kept in the vault. The exit code is 1 if the
-    /// sign-in is refused or takes too long, 2 if it is not configured.
+    /// Opens $BROWSER, else xdg-open, and prints the address too. The login is kept in the system's keyring, else in an
+    /// encrypted file (`ona help credentials`). The exit code is 1 if the sign-in is refused or takes too long, 2 if it
+    /// is not configured.
     #[command(after_help = "Examples:\n  ona auth login\n  ona auth login --no-browser")]
     Login {
         /// Print the address only, and read the code that its page shows, or its whole address, from standard input
@@ -48,8 +48,8 @@ pub enum Auth {
 
 pub fn run(cli: &Options, command: &Auth) -> Result<ExitCode, CliError> {
     match command {
-        Auth::Login { no_browser } => login::login(cli, *no_browser),
-        Auth::Logout => login::logout(cli),
+        Auth::Login { no_browser } => sign_in::login(&oauth_config(&layers(cli)?)?, *no_browser),
+        Auth::Logout => logout(cli),
         Auth::Status { json } => status(cli, *json),
     }
 }
@@ -62,7 +62,7 @@ pub fn by_slash(cli: &Options) -> Result<Option<ExitCode>, CliError> {
         Some("/status") => status(cli, args.output_format != OutputFormat::Text).map(Some),
         Some("/logout") => match started_by() {
             Some(starter) => Err(governed::refused(SIGNED_IN, &starter)),
-            None => login::logout(cli).map(Some),
+            None => logout(cli).map(Some),
         },
         _ => Ok(None),
     }
@@ -82,6 +82,10 @@ impl Auth {
 fn layers(cli: &Options) -> Result<Vec<Layer>, CliError> {
     let here = directory(cli.cwd.as_deref())?;
     in_force(cli, &env::config(cli)?.roots(&here, &here), None)
+}
+
+fn logout(cli: &Options) -> Result<ExitCode, CliError> {
+    sign_in::logout(layers(cli).and_then(|layers| oauth_config(&layers)).ok().as_ref())
 }
 
 fn status(cli: &Options, as_json: bool) -> Result<ExitCode, CliError> {

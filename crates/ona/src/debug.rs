@@ -13,8 +13,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use ona_cli::bootstrap::directory;
 use ona_cli::output::{complain, plain};
-use ona_cli::{CliError, Options, env};
-use ona_policy::secrets::Redactor;
+use ona_cli::{CliError, Options, secrets};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
@@ -33,7 +32,7 @@ pub fn listen(cli: &Options) -> Result<(), CliError> {
         Some(path) => Some(Mutex::new(open(path, &directory(cli.cwd.as_deref())?)?)),
         None => None,
     };
-    let lines = Lines { filter, file, redactor: Redactor::knowing(env::secrets()) };
+    let lines = Lines { filter, file };
     tracing::subscriber::set_global_default(lines)
         .map_err(|error| CliError::failed(format!("--debug: {error}")))
 }
@@ -98,7 +97,6 @@ fn category(metadata: &Metadata<'_>) -> Option<&'static str> {
 struct Lines {
     filter: Filter,
     file: Option<Mutex<File>>,
-    redactor: Redactor,
 }
 
 impl Subscriber for Lines {
@@ -112,7 +110,7 @@ impl Subscriber for Lines {
         event.record(&mut said);
         let line = format!("{} [{category}] {}{}", now(), said.message, said.fields);
         // One line per event; secrets are masked also in paths.
-        let line = plain(&self.redactor.mask(&line)).replace('\n', " ") + "\n";
+        let line = plain(&secrets::masked(&line)).replace('\n', " ") + "\n";
         match &self.file {
             Some(file) => {
                 let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);

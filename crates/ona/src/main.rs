@@ -7,7 +7,6 @@
 mod args;
 mod auth;
 mod blame;
-mod browser;
 mod config;
 mod debug;
 mod demo;
@@ -41,10 +40,15 @@ use ona_cli::{CliError, agent_args, output};
 use crate::args::{Cli, Command, Schema};
 
 fn main() -> ExitCode {
-    ona_cli::env::descriptor::take_oauth_descriptor();
-    ona_sandbox::adopt_orphans();
+    output::tell_panics();
     ona_sandbox::no_core_dumps();
+    ona_sandbox::take_over();
     let outcome = args::parse().and_then(|cli| {
+        if cli.starts_programs() {
+            ona_sandbox::hand_over();
+        }
+        ona_cli::env::descriptor::take_oauth_descriptor();
+        ona_sandbox::adopt_orphans();
         debug::listen(&cli.options)?;
         dispatch(&cli)
     });

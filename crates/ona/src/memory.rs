@@ -12,14 +12,13 @@ use clap::{Args, Subcommand};
 use ona_cli::CliError;
 use ona_cli::Options;
 use ona_cli::bootstrap::directory;
-use ona_cli::env;
 use ona_cli::output::complain;
 use ona_cli::record;
+use ona_cli::secrets;
 use ona_cli::started_by::{StartedBy, started_by};
 
 use ona_engine::memory::fields::{Fields, ID_PREFIX};
 use ona_engine::memory::project_of;
-use ona_policy::secrets::Redactor;
 use ona_store::{Author, Join, MemoryRow, Seat, Store, Within, WrittenBy};
 
 use crate::workspace::own_session;
@@ -197,7 +196,7 @@ impl Place {
 
 /// Checks fields, and masks the secrets that the environment holds.
 fn fields() -> Fields {
-    Fields::new(Redactor::knowing(env::secrets()))
+    Fields::new(secrets::redactor().clone())
 }
 
 fn warn_if_masked(fields: &Fields) {

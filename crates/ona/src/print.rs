@@ -15,11 +15,10 @@ use ona_cli::bootstrap::{self, Operator, directory};
 use ona_cli::env::model::models;
 use ona_cli::interrupts::Interrupts;
 use ona_cli::output::complain;
-use ona_cli::{CliError, Options, env};
+use ona_cli::{CliError, Options, env, secrets};
 use ona_engine::{AgentOptions, Fork, SessionBuilder, Which, Work};
 use ona_front::{Human, channel};
 use ona_gate::servers::server_lines;
-use ona_policy::secrets::Redactor;
 use ona_types::hook::{SessionEndReason, SetupTrigger};
 
 use crate::sessions;
@@ -150,7 +149,7 @@ fn which(args: &AgentArgs) -> Result<Which, CliError> {
 
 /// A session's name as it is kept: one line, and no secret in it.
 pub fn session_name(name: &str) -> Result<String, CliError> {
-    let name = Redactor::knowing(env::secrets()).mask(name.trim()).into_owned();
+    let name = secrets::masked(name.trim()).into_owned();
     if name.is_empty() || name.chars().any(char::is_control) {
         return Err(CliError::usage("the name must be one line of text")
             .hint("for example: --name 'fix the login'"));

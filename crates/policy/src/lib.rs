@@ -6,6 +6,7 @@
 //! The crate is pure: it accesses the disk and git only through a `World`.
 
 mod builtin;
+mod keyring;
 mod permissions;
 mod remedy;
 mod rule;

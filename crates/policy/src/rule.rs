@@ -13,6 +13,7 @@ use ona_types::Behavior;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::keyring::may_reach_credentials;
 use crate::permissions::Call;
 use crate::subject::RuleSubject;
 use ona_effects::path::Target;
@@ -154,9 +155,12 @@ impl Guard {
     }
 
     /// Whether the words of a command end like the path of a store, however they begin: with a variable, or in a text
-    /// for another program.
+    /// for another program; or it asks the keyring that stands in for it.
     fn is_spelt(&self, command: &Command) -> bool {
         let Self::Store { dir, .. } = self else { return false };
+        if may_reach_credentials(command) {
+            return true;
+        }
         let mut parts = dir.components().rev().map(|part| part.as_os_str().to_string_lossy());
         let (Some(last), Some(above)) = (parts.next(), parts.next()) else { return false };
         let end = format!("{above}/{last}");

@@ -8,12 +8,13 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use nix::sys::signal::Signal;
-use ona_types::CREDENTIAL_VARIABLES;
+use ona_types::{CREDENTIAL_HANDOVER, CREDENTIAL_VARIABLES};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, Command};
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
+use crate::handover::handed_over;
 use crate::kill::{Known, Marker, TERM_GRACE, kill_tree, signal_group};
 
 /// How long a stream is still read after the child has ended: a process it left behind may keep the pipe
@@ -94,7 +95,7 @@ pub async fn run(
         |source| SpawnError { program: spec.program.to_owned(), cwd: spec.cwd.to_owned(), source };
     let mut command = Command::new(spec.program);
     if spec.credentials {
-        command.envs(spec.env.iter().cloned());
+        command.env_remove(CREDENTIAL_HANDOVER).envs(handed_over()).envs(spec.env.iter().cloned());
     } else {
         without_credentials(command.as_std_mut(), &spec.env);
     }

@@ -12,6 +12,7 @@
 mod child;
 mod editor;
 mod ending;
+mod handover;
 mod kill;
 mod leftover;
 mod owner;
@@ -20,6 +21,7 @@ mod supervise;
 pub use child::{Captured, ChildOutcome, ChildSpec, Ending, SpawnError, run, start_detached};
 pub use editor::edit;
 pub use ending::ending;
+pub use handover::{hand_over, handed_over, take_over};
 pub use kill::{Marker, adopt_orphans, is_worked_in, kill_marked, kill_tree};
 pub use leftover::end_leftovers;
 pub use owner::{Liveness, Owner};

@@ -8,9 +8,16 @@ pub const CREDENTIAL_VARIABLES: &[&str] = &[
     "ANTHROPIC_CUSTOM_HEADERS",
     "BRAVE_API_KEY",
     "CLAUDE_CODE_OAUTH_TOKEN",
-    "CLAUDE_CODE_OAUTH_TOKEN_FILE_DESCRIPTOR",
+    CREDENTIAL_DESCRIPTOR,
+    CREDENTIAL_HANDOVER,
     "LM_STUDIO_API_KEY",
     "ONA_VAULT_PASSPHRASE",
     "OPENAI_API_KEY",
     "TAVILY_API_KEY",
 ];
+
+/// The number of a descriptor that a token is read from.
+pub const CREDENTIAL_DESCRIPTOR: &str = "CLAUDE_CODE_OAUTH_TOKEN_FILE_DESCRIPTOR";
+
+/// The number of the descriptor by which ona hands over all of them when it starts itself again.
+pub const CREDENTIAL_HANDOVER: &str = "ONA_HANDOVER";

@@ -33,7 +33,7 @@ mod usage;
 mod words;
 pub mod world;
 
-pub use credential_variables::CREDENTIAL_VARIABLES;
+pub use credential_variables::{CREDENTIAL_DESCRIPTOR, CREDENTIAL_HANDOVER, CREDENTIAL_VARIABLES};
 pub use diagnostic::Diagnostic;
 pub use effort::{Effort, UnknownEffort};
 pub use hash::{ContentHash, Hasher};

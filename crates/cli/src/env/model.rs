@@ -182,7 +182,7 @@ pub fn helper_times() -> Result<(Duration, Duration), CliError> {
 
 /// Values of custom headers that must not be shown.
 pub fn header_secrets() -> Vec<String> {
-    let text = std::env::var(ANTHROPIC_HEADERS.name).unwrap_or_default();
+    let text = text(&ANTHROPIC_HEADERS).ok().flatten().unwrap_or_default();
     let headers = text.lines().filter_map(|line| line.split_once(':'));
     let secrets = headers.flat_map(|(name, value)| ona_provider::header_secrets(name, value));
     secrets.filter(|value| can_be_secret(&Disk, value)).map(str::to_owned).collect()

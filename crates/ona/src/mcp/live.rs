@@ -220,6 +220,7 @@ struct Shown;
 impl Browser for Shown {
     fn open(&self, url: &str) -> std::io::Result<()> {
         complain(&format!("sign in here: {}\n", plain(url)));
-        crate::browser::open(url).map_err(|error| std::io::Error::other(error.message().to_owned()))
+        ona_cli::browser::open(url)
+            .map_err(|error| std::io::Error::other(error.message().to_owned()))
     }
 }

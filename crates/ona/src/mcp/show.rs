@@ -3,10 +3,9 @@
 use std::process::ExitCode;
 
 use ona_cli::output::{plain, print};
-use ona_cli::{CliError, Options, env};
+use ona_cli::{CliError, Options, secrets};
 use ona_config::servers::{ListedServer, Servers, shown};
 use ona_mcp::ServerSpec;
-use ona_policy::secrets::Redactor;
 use serde_json::{Value, json};
 
 use super::{found, found_and_told};
@@ -84,7 +83,7 @@ pub fn unknown(name: &str, listed: &[ListedServer]) -> CliError {
 }
 
 fn masked(entry: &Value) -> Value {
-    shown(entry, &Redactor::knowing(env::secrets()))
+    shown(entry, secrets::redactor())
 }
 
 fn row(one: &ListedServer, status: Option<&str>) -> Value {

@@ -7,10 +7,9 @@ use std::thread;
 use std::time::Duration;
 
 use ona_cli::agent_args::{AgentArgs, TAKES_WORDS};
-use ona_cli::{CliError, env};
+use ona_cli::{CliError, secrets};
 use ona_engine::{PromptOptions, Shape};
 use ona_files::ReadError;
-use ona_policy::secrets::Redactor;
 use ona_tools::StructuredOutput;
 use ona_types::SessionId;
 
@@ -88,7 +87,7 @@ pub(super) fn shape(tool: Option<Arc<StructuredOutput>>, retries: u32) -> Option
 
 /// `--session-id`. What was given may be a secret by mistake, so it is not repeated.
 pub(super) fn session_id(text: &str) -> Result<SessionId, CliError> {
-    let holds_secret = Redactor::knowing(env::secrets()).mask(text) != text;
+    let holds_secret = secrets::masked(text) != text;
     SessionId::from_uuid(text).filter(|_| !holds_secret).ok_or_else(|| {
         CliError::usage("invalid --session-id: it is not a UUID")
             .hint("`uuidgen` makes one; --name gives a session a name of your own")

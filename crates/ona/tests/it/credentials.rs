@@ -1,6 +1,8 @@
 //! Credentials: who gets them, and who does not.
 
 use std::fs;
+use std::os::unix::net::UnixListener;
+use std::path::Path;
 use std::process::Command;
 
 use ona_provider::scripted::{Reply, Server};
@@ -32,7 +34,11 @@ fn commands_get_no_credentials_and_hooks_do() {
     }));
     for background in [false, true] {
         let file = if background { "later-env" } else { "env" };
-        let command = format!("printenv > {file}.part; mv {file}.part {file}");
+        // Its own environment, and what /proc shows of the programs above it.
+        let command = format!(
+            "printenv > {file}.part; tr '\\0' '\\n' < /proc/$PPID/environ | grep -v DESCRIPTOR >> {file}.part; \
+             mv {file}.part {file}"
+        );
         let input = json!({"command": command, "run_in_background": background});
         let mut call = project.eval_command("Bash", &input);
         call.envs(KEYS.map(|name| (name, format!("marker-{name}: x"))));
@@ -41,7 +47,7 @@ fn commands_get_no_credentials_and_hooks_do() {
             std::thread::yield_now();
         }
         let env = project.content(file);
-        assert!(env.contains("AGENT_SDLC_DB"), "{env}");
+        assert!(env.matches("\nPATH=").count() > 1 && env.contains("AGENT_SDLC_DB"), "{env}");
         assert!(!env.contains("marker"), "{env}");
         for name in KEYS {
             assert!(!env.contains(name), "{name}: {env}");
@@ -83,6 +89,8 @@ fn stored_credentials_are_denied_in_every_mode() {
             ("Bash", json!({"command": "tar cf all.tar ~/.local"})),
             ("Bash", json!({"command": format!("cp {vault}/* .")})),
             ("Bash", json!({"command": format!("rm -rf {vault}")})),
+            ("Bash", json!({"command": "echo x | secret-tool lookup service ona"})),
+            ("Bash", json!({"command": "sh -c 'gdbus call --dest org.freedesktop.secrets'"})),
         ] {
             let said = project.refused(tool, input.clone());
             assert!(
@@ -372,4 +380,23 @@ fn an_agent_does_not_get_the_operators_key() {
         );
         assert!(said.content.contains("code 2"), "{}", said.content);
     }
+}
+
+#[test]
+fn a_keyring_that_is_silent_counts_as_none() {
+    let project = project();
+    // A bus that takes connections and says nothing, and one that is not there.
+    let silent = project.path("silent-bus");
+    let _bus = UnixListener::bind(&silent).unwrap();
+    let show = |bus: &Path| {
+        let mut command = project.ona(["operator", "show", "--json"]);
+        let ran =
+            run(command.env("DBUS_SESSION_BUS_ADDRESS", format!("unix:path={}", bus.display())));
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        ran.stdout
+    };
+    let made = show(&silent);
+    let vault = project.home().join(".local/state/ona/vault");
+    assert!(vault.join("vault").exists() && !vault.join("in-keyring").exists());
+    assert_eq!(show(&project.path("no-bus")), made);
 }

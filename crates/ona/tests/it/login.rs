@@ -217,7 +217,7 @@ fn a_browser_signs_in_and_the_login_is_used_renewed_and_forgotten() {
     let ran = ended(child);
     assert_eq!(
         (ran.code, ran.stdout.as_str()),
-        (Some(0), "signed in as who@x.example\n"),
+        (Some(0), "signed in as who@x.example; the login is kept in an encrypted file\n"),
         "{}",
         ran.stderr
     );

@@ -3,8 +3,8 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use ona_cli::CliError;
-use ona_cli::env::oauth::browser;
+use crate::CliError;
+use crate::env::oauth::browser;
 
 /// Opens an address in $BROWSER, else by xdg-open. Where there is none, somebody opens it elsewhere.
 pub fn open(url: &str) -> Result<(), CliError> {

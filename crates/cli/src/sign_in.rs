@@ -1,23 +1,20 @@
-//! `ona auth login` and `ona auth logout`.
+//! Signing in with a browser or a pasted code, and out.
 
 use std::io::{BufRead as _, IsTerminal as _};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use ona_auth::Vault;
 use ona_auth::oauth::{self, Login, OauthConfig, SignIn};
-use ona_cli::bootstrap::runtime;
-use ona_cli::env::oauth::sign_in_within;
-use ona_cli::login::oauth_config;
-use ona_cli::output::{complain, plain, print_line};
-use ona_cli::{CliError, Options, tokens};
+use ona_auth::{Kept, Vault};
 use ona_http::callback::Callback;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use url::Url;
 
-use super::layers;
-use crate::browser;
+use crate::bootstrap::runtime;
+use crate::env::oauth::sign_in_within;
+use crate::output::{complain, plain, print_line};
+use crate::{CliError, browser, secrets, tokens};
 
 /// The exit code after Ctrl-C.
 const INTERRUPTED: u8 = 130;
@@ -26,8 +23,8 @@ fn failed(error: impl std::fmt::Display) -> CliError {
     CliError::failed(format!("the sign-in failed: {error}"))
 }
 
-pub fn login(cli: &Options, no_browser: bool) -> Result<ExitCode, CliError> {
-    let config = oauth_config(&layers(cli)?)?;
+/// `ona auth login`.
+pub fn login(config: &OauthConfig, no_browser: bool) -> Result<ExitCode, CliError> {
     let within = sign_in_within()?;
     // What cannot be kept is not asked for.
     let vault = tokens::open_vault()?;
@@ -37,8 +34,8 @@ pub fn login(cli: &Options, no_browser: bool) -> Result<ExitCode, CliError> {
         let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
         let signing_in = async {
             let login = match no_browser {
-                true => by_code(&config, within).await?,
-                false => by_browser(&config, within).await?,
+                true => by_code(config, within).await?,
+                false => by_browser(config, within).await?,
             };
             keep(&vault, &login)
         };
@@ -50,9 +47,14 @@ pub fn login(cli: &Options, no_browser: bool) -> Result<ExitCode, CliError> {
 }
 
 fn keep(vault: &Vault, login: &Login) -> Result<(), CliError> {
-    oauth::keep(vault, login).map_err(|error| CliError::failed(error.to_string()))?;
+    secrets::learned().learn(login.secrets());
+    let kept = oauth::keep(vault, login).map_err(|error| CliError::failed(error.to_string()))?;
     let who = login.account.as_deref().map(|account| format!(" as {}", plain(account)));
-    print_line(&format!("signed in{}", who.unwrap_or_default()))
+    let place = match kept {
+        Kept::Keyring => "the system's keyring",
+        Kept::File => "an encrypted file",
+    };
+    print_line(&format!("signed in{}; the login is kept in {place}", who.unwrap_or_default()))
         .map_err(|error| CliError::failed(format!("done, but cannot print the result: {error}")))
 }
 
@@ -134,16 +136,16 @@ fn code_in(line: &str) -> Option<(String, String)> {
     Some((code.to_owned(), state.to_owned()))
 }
 
-pub fn logout(cli: &Options) -> Result<ExitCode, CliError> {
+/// `ona auth logout`. Without a configuration no server is told.
+pub fn logout(config: Option<&OauthConfig>) -> Result<ExitCode, CliError> {
     let vault = tokens::open_vault()?;
     let stored = oauth::stored(&vault).map_err(|error| CliError::failed(error.to_string()))?;
     let said = match &stored {
         None => "nobody is signed in",
         Some(_) => "signed out",
     };
-    // Without a server it is only forgotten.
-    if let (Some(login), Ok(config)) = (&stored, layers(cli).and_then(|all| oauth_config(&all)))
-        && let Err(error) = runtime()?.block_on(oauth::revoke(&config, login))
+    if let (Some(login), Some(config)) = (&stored, config)
+        && let Err(error) = runtime()?.block_on(oauth::revoke(config, login))
     {
         complain(&format!("warning: the login was not revoked: {error}\n"));
     }
