@@ -24,8 +24,8 @@ use crate::vault::{Kept, Vault};
 
 /// The name of the login in the vault.
 const NAME: &str = "login";
-/// How long a request to the authorization server may take.
-const ANSWER_WITHIN: Duration = Duration::from_secs(30);
+/// How long a request to the authorization server may take at most.
+pub const ANSWER_WITHIN: Duration = Duration::from_secs(30);
 /// The limit for its answer.
 const MAX_ANSWER: usize = 256 * 1024;
 /// A token that ends within this time is renewed before it is used.
@@ -46,6 +46,8 @@ pub struct OauthConfig {
     pub code_redirect_url: Url,
     /// What is asked for.
     pub scopes: Vec<String>,
+    /// How long a request to the server may take.
+    pub answer_within: Duration,
 }
 
 /// A login, as it is kept.
@@ -179,7 +181,7 @@ impl SignIn {
         let answer = client
             .exchange_code(AuthorizationCode::new(code.to_owned()))
             .set_pkce_verifier(self.verifier)
-            .request_async(&Http::new()?)
+            .request_async(&Http::new(self.config.answer_within)?)
             .await;
         Ok(login(&answer.map_err(failure)?, &self.config.scopes, None))
     }
@@ -190,7 +192,10 @@ pub async fn renew(config: &OauthConfig, old: &Login) -> Result<Login, OauthErro
     let refresh = old.refresh_token.clone().ok_or(OauthError::Ended)?;
     let refresh = RefreshToken::new(refresh);
     let client = client(config);
-    let answer = client.exchange_refresh_token(&refresh).request_async(&Http::new()?).await;
+    let answer = client
+        .exchange_refresh_token(&refresh)
+        .request_async(&Http::new(config.answer_within)?)
+        .await;
     Ok(login(&answer.map_err(failure)?, &old.scopes, Some(old)))
 }
 
@@ -205,7 +210,7 @@ pub async fn revoke(config: &OauthConfig, login: &Login) -> Result<(), OauthErro
         .append_pair("token_type_hint", "refresh_token")
         .append_pair("client_id", &config.client_id)
         .finish();
-    Http::new()?.post(url, body).await
+    Http::new(config.answer_within)?.post(url, body).await
 }
 
 fn login(answer: &Answer, scopes: &[String], old: Option<&Login>) -> Login {
@@ -259,10 +264,10 @@ enum HttpError {
 struct Http(reqwest::Client);
 
 impl Http {
-    fn new() -> Result<Self, OauthError> {
+    fn new(answer_within: Duration) -> Result<Self, OauthError> {
         let client = ona_http::client()
             .user_agent(concat!("ona/", env!("CARGO_PKG_VERSION")))
-            .timeout(ANSWER_WITHIN)
+            .timeout(answer_within)
             .redirect(reqwest::redirect::Policy::none())
             .build();
         client.map(Self).map_err(|error| OauthError::Unreachable(error.without_url().to_string()))

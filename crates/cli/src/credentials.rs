@@ -21,7 +21,7 @@ use crate::env::model::{Models, helper_times};
 use crate::error::CliError;
 use crate::login::{LoginCredentials, oauth_config};
 use crate::output::complain;
-use crate::tokens;
+use crate::{secrets, tokens};
 
 /// What credentials there are.
 pub struct Available {
@@ -48,6 +48,7 @@ impl Available {
         if !bare {
             let operators = merged(layers.iter().filter(|layer| !is_projects(layer)));
             env.complete(&operators.env.unwrap_or_default());
+            secrets::learned().learn(env.header_secrets());
         }
         if provider == ProviderKind::ClaudeCodeSubscription && !bare {
             env.oauth_descriptor =

@@ -526,7 +526,7 @@ pub fn secrets() -> Vec<String> {
     let descriptor = descriptor::oauth_descriptor().ok().flatten();
     let descriptor = descriptor.map(|token| token.expose_secret().to_owned());
     let stored = crate::tokens::stored_secrets();
-    named.chain(model::header_secrets()).chain(descriptor).chain(stored).collect()
+    named.chain(model::headers_of_environment()).chain(descriptor).chain(stored).collect()
 }
 
 /// The directories of the organisation's settings. The variable can only add directories.

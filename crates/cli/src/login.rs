@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ona_auth::oauth::{self, Login, OauthConfig, OauthError};
+use ona_auth::oauth::{self, ANSWER_WITHIN, Login, OauthConfig, OauthError};
 use ona_auth::{Vault, VaultError};
 use ona_config::settings::{Layer, OauthSettings, Settings, is_projects};
 use ona_http::link;
@@ -11,7 +11,7 @@ use ona_provider::{Credential, CredentialError, Credentials, Fetching};
 use tokio::sync::Mutex;
 use url::Url;
 
-use crate::env::oauth::{OauthVariables, oauth_variables};
+use crate::env::oauth::{OauthVariables, oauth_variables, sign_in_within};
 use crate::error::CliError;
 
 /// Why a login cannot be renewed.
@@ -65,6 +65,7 @@ fn configured(env: OauthVariables, settings: OauthSettings) -> Result<OauthConfi
             "ONA_OAUTH_CODE_REDIRECT_URL",
         )?,
         scopes: env.scopes.or(settings.scopes).unwrap_or_default(),
+        answer_within: sign_in_within()?.min(ANSWER_WITHIN),
     })
 }
 

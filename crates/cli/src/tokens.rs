@@ -6,11 +6,13 @@ use std::sync::{Arc, OnceLock};
 use ona_auth::oauth::{self, Login};
 use ona_auth::{Keyring, Vault, VaultError};
 use ona_mcp::TokenStore;
+use ona_policy::secrets::names_secret;
 use ona_types::BoxError;
 use secrecy::{ExposeSecret as _, SecretString};
+use serde_json::Value;
 
-use crate::env;
 use crate::error::CliError;
+use crate::{env, secrets};
 
 /// Opened on first use: without a sign-in there is no vault.
 struct InVault {
@@ -55,16 +57,34 @@ impl InVault {
     }
 }
 
+/// The secrets in what is kept of a server's sign-in: JSON, whose keys say what they are.
+fn tokens_in(kept: &str) -> Vec<String> {
+    fn below(value: &Value, found: &mut Vec<String>) {
+        for (key, value) in value.as_object().into_iter().flatten() {
+            match value.as_str().filter(|_| names_secret(key) && key != "token_type") {
+                Some(secret) => found.push(secret.to_owned()),
+                None => below(value, found),
+            }
+        }
+    }
+    let mut found = Vec::new();
+    below(&serde_json::from_str(kept).unwrap_or_default(), &mut found);
+    found
+}
+
 impl TokenStore for InVault {
     fn load(&self, key: &str) -> Result<Option<String>, BoxError> {
         if !self.dir.exists() {
             return Ok(None);
         }
         let found = self.open()?.get(key)?;
-        Ok(found.map(|secret| secret.expose_secret().to_owned()))
+        let found = found.map(|secret| secret.expose_secret().to_owned());
+        secrets::learned().learn(found.as_deref().map(tokens_in).unwrap_or_default());
+        Ok(found)
     }
 
     fn save(&self, key: &str, secret: &str) -> Result<(), BoxError> {
+        secrets::learned().learn(tokens_in(secret));
         self.open()?.put(key, &SecretString::from(secret))?;
         Ok(())
     }
@@ -79,5 +99,18 @@ impl TokenStore for InVault {
 
     fn lock(&self, key: &str) -> Result<Option<Box<dyn Send>>, BoxError> {
         Ok(Some(Box::new(self.open()?.renewing(key)?)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_kept_of_a_sign_in_names_its_secrets() {
+        let kept = r#"{"client_id": "c", "client_secret": "s3", "token_response":
+            {"access_token": "a1", "token_type": "bearer", "refresh_token": "r2", "expires_in": 5}}"#;
+        assert_eq!(tokens_in(kept), ["s3", "a1", "r2"]);
+        assert!(tokens_in("nonsense").is_empty());
     }
 }

@@ -16,6 +16,7 @@
     reason = "test support: a failure here is a failed test"
 )]
 
+pub mod authority;
 pub mod jsonc;
 
 use std::ffi::OsStr;

@@ -70,6 +70,8 @@ pub struct Models {
     pub oauth_descriptor: Option<String>,
     /// The socket of a proxy that adds the credential.
     pub unix_socket: Option<PathBuf>,
+    /// Further headers for Anthropic, one a line.
+    pub anthropic_headers: Option<String>,
     /// The address of Anthropic.
     pub anthropic_url: Option<String>,
     /// The key of the OpenAI-compatible server.
@@ -127,6 +129,7 @@ pub fn models() -> Result<Models, CliError> {
         oauth_token: key(&OAUTH_TOKEN)?,
         oauth_descriptor: None,
         unix_socket: path(&ANTHROPIC_SOCKET),
+        anthropic_headers: text(&ANTHROPIC_HEADERS)?,
         anthropic_url: text(&ANTHROPIC_URL)?,
         openai_key: key(&OPENAI_KEY)?,
         openai_url: text(&OPENAI_URL)?,
@@ -160,6 +163,7 @@ impl Models {
             (&mut self.anthropic_key, &ANTHROPIC_KEY),
             (&mut self.anthropic_token, &ANTHROPIC_TOKEN),
             (&mut self.oauth_token, &OAUTH_TOKEN),
+            (&mut self.anthropic_headers, &ANTHROPIC_HEADERS),
             (&mut self.anthropic_url, &ANTHROPIC_URL),
             (&mut self.openai_key, &OPENAI_KEY),
             (&mut self.openai_url, &OPENAI_URL),
@@ -170,6 +174,14 @@ impl Models {
                 *field = given(variable);
             }
         }
+        if self.unix_socket.is_none() {
+            self.unix_socket = given(&ANTHROPIC_SOCKET).map(PathBuf::from);
+        }
+    }
+
+    /// Values of the further headers that must not be shown.
+    pub fn header_secrets(&self) -> Vec<String> {
+        header_secrets(self.anthropic_headers.as_deref().unwrap_or_default())
     }
 }
 
@@ -180,9 +192,12 @@ pub fn helper_times() -> Result<(Duration, Duration), CliError> {
     Ok((Duration::from_millis(timeout), Duration::from_millis(lasts)))
 }
 
-/// Values of custom headers that must not be shown.
-pub fn header_secrets() -> Vec<String> {
-    let text = text(&ANTHROPIC_HEADERS).ok().flatten().unwrap_or_default();
+/// Values of the environment's further headers that must not be shown.
+pub fn headers_of_environment() -> Vec<String> {
+    header_secrets(&text(&ANTHROPIC_HEADERS).ok().flatten().unwrap_or_default())
+}
+
+fn header_secrets(text: &str) -> Vec<String> {
     let headers = text.lines().filter_map(|line| line.split_once(':'));
     let secrets = headers.flat_map(|(name, value)| ona_provider::header_secrets(name, value));
     secrets.filter(|value| can_be_secret(&Disk, value)).map(str::to_owned).collect()
@@ -221,7 +236,7 @@ pub fn transport(base_url: &str, anthropic: Option<&Models>) -> Result<Transport
     }
     if let Some(models) = anthropic {
         transport.unix_socket.clone_from(&models.unix_socket);
-        let lines = text(&ANTHROPIC_HEADERS)?.unwrap_or_default();
+        let lines = models.anthropic_headers.as_deref().unwrap_or_default();
         for (at, line) in lines.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
             // Not the line itself: it may be a secret.
             let (name, value) = line.split_once(':').ok_or_else(|| {

@@ -1,138 +1,24 @@
 //! Signing in and out, with an authorization server of our own on loopback.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex};
 
 use ona_provider::scripted::{Reply, Server};
+use ona_testkit::authority::{Authority, browse, form, value, visit};
 use ona_testkit::{Project, Ran, run};
 use serde_json::{Value, json};
 
 use crate::project;
 
-/// What the authorization server knows and was told.
-#[derive(Default)]
-struct Office {
-    /// Seconds that a token is good for.
-    lasts: u64,
-    /// What it answers to the next renewal, if not with a token.
-    refuses: Option<(u16, &'static str)>,
-    renewals: usize,
-    /// The refresh token that is good now.
-    refresh: String,
-    asked: Vec<String>,
-    revoked: Vec<String>,
-}
-
-struct Authority {
-    address: String,
-    office: Arc<Mutex<Office>>,
-}
-
-impl Authority {
-    fn start(lasts: u64) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = format!("http://{}", listener.local_addr().unwrap());
-        let office = Arc::new(Mutex::new(Office { lasts, ..Office::default() }));
-        let served = Arc::clone(&office);
-        std::thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
-                let office = Arc::clone(&served);
-                std::thread::spawn(move || serve(stream, &office));
-            }
-        });
-        Self { address, office }
-    }
-
-    fn office(&self) -> std::sync::MutexGuard<'_, Office> {
-        self.office.lock().unwrap()
-    }
-
-    /// A command that knows the server.
-    fn known_to(&self, mut command: Command) -> Command {
-        command
-            .env("ONA_OAUTH_CLIENT_ID", "the-client")
-            .env("ONA_OAUTH_AUTHORIZE_URL", format!("{}/authorize", self.address))
-            .env("ONA_OAUTH_TOKEN_URL", format!("{}/token", self.address))
-            .env("ONA_OAUTH_REVOKE_URL", format!("{}/revoke", self.address))
-            .env("ONA_OAUTH_CODE_REDIRECT_URL", "https://codes.example/show")
-            .env("ONA_OAUTH_SCOPES", "read write")
-            .env("BROWSER", "true");
-        command
-    }
-}
-
-fn form(text: &str) -> Vec<(String, String)> {
-    url::form_urlencoded::parse(text.as_bytes()).into_owned().collect()
-}
-
-fn value(pairs: &[(String, String)], name: &str) -> String {
-    pairs.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone()).unwrap_or_default()
-}
-
-fn serve(mut stream: TcpStream, office: &Mutex<Office>) {
-    let mut reader = BufReader::new(stream.try_clone().unwrap());
-    let (mut head, mut length) = (String::new(), 0);
-    reader.read_line(&mut head).unwrap();
-    loop {
-        let mut line = String::new();
-        reader.read_line(&mut line).unwrap();
-        if let Some(text) = line.to_ascii_lowercase().strip_prefix("content-length:") {
-            length = text.trim().parse().unwrap();
-        }
-        if line.trim().is_empty() {
-            break;
-        }
-    }
-    let mut body = vec![0; length];
-    reader.read_exact(&mut body).unwrap();
-    let body = String::from_utf8(body).unwrap();
-    let asked = form(&body);
-    let mut office = office.lock().unwrap();
-    let (status, answer) = if head.starts_with("POST /revoke") {
-        office.revoked.push(body);
-        (200, json!({}))
-    } else {
-        office.asked.push(body);
-        token(&asked, &mut office)
-    };
-    let answer = answer.to_string();
-    let _ = write!(
-        stream,
-        "HTTP/1.1 {status} X\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{answer}",
-        answer.len()
-    );
-}
-
-fn token(asked: &[(String, String)], office: &mut Office) -> (u16, Value) {
-    if value(asked, "grant_type") == "refresh_token" {
-        if let Some((status, error)) = office.refuses {
-            return (status, json!({"error": error}));
-        }
-        if value(asked, "refresh_token") != office.refresh {
-            return (400, json!({"error": "invalid_grant"}));
-        }
-        office.renewals += 1;
-    } else if value(asked, "code") != "good-code" || value(asked, "code_verifier").is_empty() {
-        return (400, json!({"error": "invalid_request", "error_description": "no such code"}));
-    }
-    office.refresh = format!("refresh-secret-{}", office.renewals);
-    (
-        200,
-        json!({
-            "access_token": format!("access-secret-{}", office.renewals), "token_type": "Bearer",
-            "expires_in": office.lasts, "refresh_token": office.refresh,
-            "account": {"email_address": "who@x.example"},
-        }),
-    )
-}
-
 /// `ona auth login`, and the address that it prints.
 fn begun(authority: &Authority, project: &Project, args: &[&str]) -> (Child, url::Url) {
     let args: Vec<&str> = ["auth", "login"].into_iter().chain(args.iter().copied()).collect();
-    let mut command = authority.known_to(project.ona(args));
+    first_line(authority.known_to(project.ona(args)))
+}
+
+fn first_line(mut command: Command) -> (Child, url::Url) {
     let mut child = command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -159,21 +45,16 @@ fn ended(child: Child) -> Ran {
 }
 
 /// What the page on loopback answers.
-fn visit(back: &str, query: &str) -> String {
-    let back = url::Url::parse(back).unwrap();
+fn come_back(back: &str, query: &str) -> String {
+    let mut back = url::Url::parse(back).unwrap();
     assert_eq!(back.host_str(), Some("127.0.0.1"));
-    let mut stream = TcpStream::connect(("127.0.0.1", back.port().unwrap())).unwrap();
-    write!(stream, "GET {}?{query} HTTP/1.1\r\nhost: x\r\n\r\n", back.path()).unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    answer
+    back.set_query(Some(query));
+    visit(&back)
 }
 
 fn signed_in(authority: &Authority, project: &Project) {
     let (child, page) = begun(authority, project, &[]);
-    let asked = form(page.query().unwrap());
-    let (back, state) = (value(&asked, "redirect_uri"), value(&asked, "state"));
-    let answer = visit(&back, &format!("code=good-code&state={state}"));
+    let answer = browse(&page);
     assert!(answer.contains("You are signed in"), "{answer}");
     let ran = ended(child);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
@@ -206,14 +87,14 @@ fn a_browser_signs_in_and_the_login_is_used_renewed_and_forgotten() {
     assert_eq!(value(&asked, "client_id"), "the-client");
     assert_eq!(value(&asked, "scope"), "read write");
     assert_eq!(value(&asked, "code_challenge_method"), "S256");
-    let (back, state) = (value(&asked, "redirect_uri"), value(&asked, "state"));
+    let back = value(&asked, "redirect_uri");
     // Strangers do not disturb it.
     for query in ["code=good-code", "code=good-code&state=another", "state="] {
-        assert!(visit(&back, query).starts_with("HTTP/1.1 400"), "{query}");
+        assert!(come_back(&back, query).starts_with("HTTP/1.1 400"), "{query}");
     }
     let _idle =
         TcpStream::connect(back.trim_start_matches("http://").trim_end_matches("/callback"));
-    visit(&back, &format!("code=good-code&state={state}"));
+    assert!(browse(&page).contains("You are signed in"));
     let ran = ended(child);
     assert_eq!(
         (ran.code, ran.stdout.as_str()),
@@ -256,6 +137,8 @@ fn a_code_is_pasted_where_there_is_no_browser() {
         let asked = form(page.query().unwrap());
         assert_eq!(value(&asked, "redirect_uri"), "https://codes.example/show");
         let state = value(&asked, "state");
+        // The human signs in elsewhere.
+        visit(&page);
         let line = match whole {
             true => format!("https://codes.example/show?code=good-code&state={state}\n"),
             false => format!("good-code#{state}\n"),
@@ -291,14 +174,17 @@ fn what_goes_wrong_is_told_before_or_after() {
     let ran = run(late.env("ONA_OAUTH_TIMEOUT_MS", "200"));
     assert_eq!(ran.code, Some(1), "{}", ran.stderr);
     assert!(ran.stderr.contains("nobody signed in within 0.2 s"), "{}", ran.stderr);
-    for (query, why) in [("error=access_denied", "access_denied"), ("code=bad", "no such code")] {
-        let (child, page) = begun(&authority, &project, &[]);
-        let asked = form(page.query().unwrap());
-        visit(&value(&asked, "redirect_uri"), &format!("{query}&state={}", value(&asked, "state")));
-        let ran = ended(child);
-        assert_eq!(ran.code, Some(1), "{query}: {}", ran.stderr);
-        assert!(ran.stderr.contains(why), "{query}: {}", ran.stderr);
-    }
+    let (child, page) = begun(&authority, &project, &[]);
+    let asked = form(page.query().unwrap());
+    let query = format!("code=bad&state={}", value(&asked, "state"));
+    come_back(&value(&asked, "redirect_uri"), &query);
+    let ran = ended(child);
+    assert!(ran.code == Some(1) && ran.stderr.contains("no such code"), "{}", ran.stderr);
+    authority.office().denies = true;
+    let (child, page) = begun(&authority, &project, &[]);
+    assert!(!browse(&page).contains("You are signed in"));
+    let ran = ended(child);
+    assert!(ran.code == Some(1) && ran.stderr.contains("access_denied"), "{}", ran.stderr);
     let (child, _) = begun(&authority, &project, &[]);
     run(project.command("kill").args(["-INT", &child.id().to_string()]));
     assert_eq!(ended(child).code, Some(130));
@@ -414,4 +300,57 @@ fn a_prompt_asks_for_the_status_and_signs_out_without_a_model() {
     assert_eq!(slash(&["-p", "/status"]).code, Some(1));
     assert_eq!(authority.office().revoked.len(), 1);
     assert!(server.requests().is_empty());
+}
+
+#[test]
+fn a_server_that_is_silent_or_points_elsewhere_gets_and_loses_nothing() {
+    let (project, authority) = (project(), Authority::start(3600));
+    authority.office().redirects = true;
+    let (child, page) = begun(&authority, &project, &[]);
+    browse(&page);
+    assert_eq!(ended(child).code, Some(1), "no redirect is followed");
+    authority.office().redirects = false;
+    signed_in(&authority, &project);
+    authority.office().silent = true;
+    // As long as the human may take at most, for requests too.
+    let (child, page) = {
+        let mut command = authority.known_to(project.ona(["auth", "login"]));
+        command.env("ONA_OAUTH_TIMEOUT_MS", "700");
+        first_line(command)
+    };
+    browse(&page);
+    let ran = ended(child);
+    assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+    let refusal =
+        || Reply::status(401, json!({"error": {"type": "authentication_error", "message": "no"}}));
+    let server = Server::start([refusal(), Reply::say("done")]).unwrap();
+    let mut command = asking(&authority, &project, &server);
+    let ran = run(command.env("ONA_OAUTH_TIMEOUT_MS", "200"));
+    assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+    authority.office().silent = false;
+    // The old login is still there, and its refresh token good.
+    let server = Server::start([refusal(), Reply::say("done")]).unwrap();
+    let ran = run(&mut asking(&authority, &project, &server));
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert_eq!(sent(&server), ["Bearer access-secret-0", "Bearer access-secret-1"]);
+}
+
+#[test]
+fn a_renewal_without_a_refresh_token_keeps_the_old_one() {
+    let (project, authority) = (project(), Authority::start(5));
+    signed_in(&authority, &project);
+    authority.office().keeps_refresh = true;
+    for renewal in 1..3 {
+        let server = Server::start([Reply::say("done")]).unwrap();
+        let ran = run(&mut asking(&authority, &project, &server));
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        assert_eq!(sent(&server), [format!("Bearer access-secret-{renewal}")]);
+    }
+    // And a login goes away whatever the server says.
+    authority.office().cannot_revoke = true;
+    let ran = run(&mut authority.known_to(project.ona(["auth", "logout"])));
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "signed out\n"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("was not revoked"), "{}", ran.stderr);
+    assert_eq!(value(&form(&authority.office().revoked[0]), "token"), "refresh-secret-0");
+    assert_eq!(status(&authority, &project)["class"], "none");
 }
