@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# S0 §2.7: where a credential comes from. Usage: credentials.sh A5|A6|A7
+# S0 §2.7: where a credential comes from. Usage: credentials.sh A3|A4|A5|A6|A7
 here=$(cd "$(dirname "$0")" && pwd -P)
 . "$here/lib/common.sh"
 . "$here/lib/model.sh"
@@ -8,7 +8,51 @@ printf '{"text": "done"}\n' > replies.jsonl
 serve_model
 export ANTHROPIC_BASE_URL=$anthropic_url
 mkdir -p "$HOME/.claude"
+
+# sign_in: starts an authorization server, and signs in with a browser.
+sign_in() {
+  office=$ACCEPT_TMP/office
+  node "$here/lib/authority.mjs" serve "$office" &
+  trap 'kill "$model_pid" $! 2> /dev/null || true' EXIT
+  for _ in $(seq 200); do
+    [ -s "$office" ] && break
+    sleep 0.05
+  done
+  address=$(sed -n 1p "$office")
+  [ -n "$address" ] || fail 'the authorization server did not start'
+  export ONA_OAUTH_CLIENT_ID=the-client ONA_OAUTH_AUTHORIZE_URL=$address/authorize
+  export ONA_OAUTH_TOKEN_URL=$address/token ONA_OAUTH_REVOKE_URL=$address/revoke
+  export BROWSER="node $here/lib/authority.mjs visit %s"
+  has "$(ona auth login 2>&1)" 'signed in as who@x.example'
+}
+
+# Nothing of the login in the record, nor as text in any file of the operator's.
+kept_secret() {
+  sqlite3 "$AGENT_SDLC_DB" .dump | grep -q 'of-this-test' && fail 'the record holds a token'
+  if grep -rq 'of-this-test' "$AGENT_SDLC_DB"* "$HOME"; then fail 'a file holds a token'; fi
+}
+
 case $1 in
+  A3)
+    # A browser signs in, the model gets the token, and nothing of it is stored as text.
+    sign_in
+    same "$(ona -p x)" done
+    asked_with 'authorization Bearer access-1-of-this-test'
+    has "$(ona auth status --json)" '"class":"oauth","source":"login"'
+    kept_secret
+    ;;
+  A4)
+    # Signed out: revoked, forgotten, and the next run asks again.
+    sign_in
+    same "$(ona auth logout)" 'signed out'
+    has "$(cat "$office")" '/revoke token=refresh-1-of-this-test'
+    has "$(ona auth status 2>&1 || true)" 'source    none'
+    code=0
+    ona -p x > out 2>&1 || code=$?
+    same "$code" 2
+    has "$(cat out)" 'ona auth login'
+    same "$(ona auth logout)" 'nobody is signed in'
+    ;;
   A5)
     # Which class is used, and never the secret.
     ona auth status > out 2>&1 && fail 'there is no credential, and status says there is'

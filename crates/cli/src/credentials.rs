@@ -4,6 +4,7 @@
 use std::cell::OnceCell;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use ona_auth::VaultError;
 use ona_auth::oauth::Login;
@@ -22,6 +23,9 @@ use crate::error::CliError;
 use crate::login::{LoginCredentials, oauth_config};
 use crate::output::complain;
 use crate::{secrets, tokens};
+
+/// When the operator is told that apiKeyHelper takes long.
+const SLOW: Duration = Duration::from_secs(10);
 
 /// What credentials there are.
 pub struct Available {
@@ -151,6 +155,7 @@ impl Available {
                     command: self.helper.clone().unwrap_or_default(),
                     dir: project_dir.to_owned(),
                     timeout,
+                    slow: SLOW,
                     lasts,
                     learned: learned.clone(),
                     notice: Arc::new(|text| complain(&format!("{text}\n"))),

@@ -14,8 +14,6 @@ use tokio_util::sync::CancellationToken;
 /// How it is called in messages.
 pub const API_KEY_HELPER: &str = "apiKeyHelper";
 
-/// When the operator is told that it takes long.
-const SLOW: Duration = Duration::from_secs(10);
 /// The limit for what it prints.
 const MAX_KEY: usize = 64 * 1024;
 
@@ -28,6 +26,8 @@ pub struct HelperOptions {
     pub dir: PathBuf,
     /// How long it may take.
     pub timeout: Duration,
+    /// When the operator is told that it takes long.
+    pub slow: Duration,
     /// How long its key is used.
     pub lasts: Duration,
     /// Learns the key.
@@ -67,7 +67,7 @@ impl ApiKeyHelper {
     }
 
     async fn run(&self) -> Result<SecretString, HelperError> {
-        let HelperOptions { command, dir, timeout, notice, .. } = &self.options;
+        let HelperOptions { command, dir, timeout, slow, notice, .. } = &self.options;
         let spec = ChildSpec {
             program: Path::new("/bin/sh"),
             args: vec!["-c".into(), command.into()],
@@ -83,8 +83,9 @@ impl ApiKeyHelper {
         let mut running = std::pin::pin!(ona_sandbox::run(spec, &cancel));
         let outcome = tokio::select! {
             outcome = &mut running => outcome,
-            () = tokio::time::sleep(SLOW) => {
-                notice(&format!("still waiting for {API_KEY_HELPER} after {} s", SLOW.as_secs()));
+            () = tokio::time::sleep(*slow) => {
+                let after = slow.as_secs_f32();
+                notice(&format!("still waiting for {API_KEY_HELPER} after {after} s"));
                 running.await
             }
         }?;
@@ -152,6 +153,7 @@ mod tests {
             command: command.to_owned(),
             dir: dir.to_owned(),
             timeout: Duration::from_secs(20),
+            slow: Duration::from_secs(20),
             lasts: Duration::from_secs(3600),
             learned: LearnedSecrets::default(),
             notice: Arc::new(|_| {}),
@@ -180,6 +182,19 @@ mod tests {
         assert_eq!((secret().await, secret().await), ("key-1".to_owned(), "key-1".to_owned()));
         assert!(helper.refused().await.unwrap());
         assert_eq!(secret().await, "key-2");
+    }
+
+    #[tokio::test]
+    async fn the_operator_is_told_that_it_takes_long() {
+        let dir = tempfile::tempdir().unwrap();
+        let told = dir.path().join("told");
+        // It ends when the notice is there.
+        let mut slow = helper("until [ -e told ]; do :; done; echo key-1", dir.path());
+        slow.options.slow = Duration::from_millis(10);
+        slow.options.notice = Arc::new(move |text| std::fs::write(&told, text).unwrap());
+        slow.credential().await.unwrap();
+        let said = std::fs::read_to_string(dir.path().join("told")).unwrap();
+        assert_eq!(said, "still waiting for apiKeyHelper after 0.01 s");
     }
 
     #[tokio::test]
