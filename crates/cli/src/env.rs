@@ -513,8 +513,13 @@ pub fn config_of_environment() -> Result<Config, CliError> {
     })
 }
 
-/// Values of the environment that must not be shown.
+/// Values of the environment, and of the stored login, that must not be shown.
 pub fn secrets() -> Vec<String> {
+    own_secrets().into_iter().chain(crate::tokens::stored_secrets()).collect()
+}
+
+/// Values of the environment that must not be shown.
+pub(crate) fn own_secrets() -> Vec<String> {
     let named = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
     let handed_over = ona_sandbox::handed_over();
@@ -525,8 +530,7 @@ pub fn secrets() -> Vec<String> {
     let named = named.map(|(_, value)| value.trim().to_owned());
     let descriptor = descriptor::oauth_descriptor().ok().flatten();
     let descriptor = descriptor.map(|token| token.expose_secret().to_owned());
-    let stored = crate::tokens::stored_secrets();
-    named.chain(model::headers_of_environment()).chain(descriptor).chain(stored).collect()
+    named.chain(model::headers_of_environment()).chain(descriptor).collect()
 }
 
 /// The directories of the organisation's settings. The variable can only add directories.

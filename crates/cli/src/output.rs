@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal as _, Write};
 
 use serde_json::Value;
 
-use crate::secrets::masked;
+use crate::secrets::{masked_message, masked_panic};
 
 /// Prints a line on standard output. A closed pipe is not an error.
 pub fn print_line(line: &str) -> io::Result<()> {
@@ -32,22 +32,21 @@ pub fn print_list(text: &str, note: &str) -> io::Result<()> {
 
 /// Prints on standard error, without secrets; if that fails, only the exit code tells.
 pub fn complain(text: &str) {
-    let _ = io::stderr().write_all(plain(&masked(text)).as_bytes());
+    let _ = io::stderr().write_all(plain(&masked_message(text)).as_bytes());
 }
 
 /// From now on a panic is told as an error of ona, without secrets: what it says may hold one.
 pub fn tell_panics() {
     std::panic::set_hook(Box::new(|panic| {
         let place = panic.location().map(|place| format!(" at {}:{}", place.file(), place.line()));
-        let said = panic.payload_as_str().unwrap_or("no message");
-        complain(&internal_error(&place.unwrap_or_default(), said));
+        let said = panic.payload_as_str().and_then(masked_panic);
+        let text = format!(
+            "error: internal error{}: {}\nhint: this is a fault of ona; what is on the record stays\n",
+            place.unwrap_or_default(),
+            said.unwrap_or_default()
+        );
+        let _ = io::stderr().write_all(plain(&text).as_bytes());
     }));
-}
-
-fn internal_error(place: &str, said: &str) -> String {
-    format!(
-        "error: internal error{place}: {said}\nhint: this is a fault of ona; what is on the record stays\n"
-    )
 }
 
 /// The colours that ona itself uses.
@@ -129,10 +128,22 @@ mod tests {
     }
 
     #[test]
+    #[allow(clippy::disallowed_methods, reason = "only a process of its own can end in a panic")]
     fn a_panic_tells_no_secret() {
-        crate::secrets::learned().learn(["marker-of-a-panic".to_owned()]);
-        let told = internal_error(" at x.rs:1", "left: marker-of-a-panic");
-        assert!(masked(&told).contains("at x.rs:1: left: [REDACTED:"), "{}", masked(&told));
+        const PANICS: &str = "ONA_TEST_PANICS";
+        if std::env::var_os(PANICS).is_some() {
+            crate::secrets::learned().learn(["marker-of-a-panic".to_owned()]);
+            tell_panics();
+            complain("");
+            panic!("left: marker-of-a-panic");
+        }
+        let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+        let child = child.args(["--exact", "output::tests::a_panic_tells_no_secret"]);
+        let output = child.arg("--nocapture").env(PANICS, "1").output().unwrap();
+        let printed = [output.stdout, output.stderr].concat();
+        let printed = String::from_utf8_lossy(&printed);
+        assert!(printed.contains(": left: [REDACTED:live]\nhint: "), "{printed}");
+        assert!(!printed.contains("marker-of-a-panic"), "{printed}");
     }
 
     #[test]

@@ -37,10 +37,10 @@ pub fn open_vault() -> Result<Vault, CliError> {
 
 /// The login that is stored. Nobody who only looks makes a vault.
 pub(crate) fn stored_login() -> Result<Option<Login>, VaultError> {
-    match place().ok().filter(|place| place.dir.exists()) {
-        Some(place) => oauth::stored(&place.open()?),
-        None => Ok(None),
-    }
+    let Some(place) = place().ok().filter(|place| place.dir.exists()) else { return Ok(None) };
+    let login = oauth::stored(&place.open()?)?;
+    secrets::learned().learn(login.iter().flat_map(Login::secrets));
+    Ok(login)
 }
 
 /// Secrets in the vault that must not be shown: those of the login. Read once.

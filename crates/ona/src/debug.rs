@@ -110,7 +110,7 @@ impl Subscriber for Lines {
         event.record(&mut said);
         let line = format!("{} [{category}] {}{}", now(), said.message, said.fields);
         // One line per event; secrets are masked also in paths.
-        let line = plain(&secrets::masked(&line)).replace('\n', " ") + "\n";
+        let line = plain(&secrets::masked_message(&line)).replace('\n', " ") + "\n";
         match &self.file {
             Some(file) => {
                 let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);

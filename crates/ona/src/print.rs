@@ -149,7 +149,7 @@ fn which(args: &AgentArgs) -> Result<Which, CliError> {
 
 /// A session's name as it is kept: one line, and no secret in it.
 pub fn session_name(name: &str) -> Result<String, CliError> {
-    let name = secrets::masked(name.trim()).into_owned();
+    let name = secrets::redactor().mask(name.trim()).into_owned();
     if name.is_empty() || name.chars().any(char::is_control) {
         return Err(CliError::usage("the name must be one line of text")
             .hint("for example: --name 'fix the login'"));

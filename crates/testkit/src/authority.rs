@@ -31,6 +31,8 @@ pub struct Office {
     pub cannot_revoke: bool,
     /// The human says no.
     pub denies: bool,
+    /// The access token, instead of one with a number.
+    pub access: Option<String>,
     /// How many tokens were renewed.
     pub renewals: usize,
     /// The forms that came to the token endpoint.
@@ -195,8 +197,9 @@ fn token(asked: &[(String, String)], office: &mut Office) -> (u16, Value) {
             return (400, json!({"error": "invalid_request", "error_description": "no such code"}));
         }
     }
+    let numbered = || format!("access-secret-{}", office.renewals);
     let mut answer = json!({
-        "access_token": format!("access-secret-{}", office.renewals), "token_type": "Bearer",
+        "access_token": office.access.clone().unwrap_or_else(numbered), "token_type": "Bearer",
         "expires_in": office.lasts, "account": {"email_address": "who@x.example"},
     });
     if !(renews && office.keeps_refresh) {

@@ -87,7 +87,7 @@ pub(super) fn shape(tool: Option<Arc<StructuredOutput>>, retries: u32) -> Option
 
 /// `--session-id`. What was given may be a secret by mistake, so it is not repeated.
 pub(super) fn session_id(text: &str) -> Result<SessionId, CliError> {
-    let holds_secret = secrets::masked(text) != text;
+    let holds_secret = secrets::redactor().mask(text) != text;
     SessionId::from_uuid(text).filter(|_| !holds_secret).ok_or_else(|| {
         CliError::usage("invalid --session-id: it is not a UUID")
             .hint("`uuidgen` makes one; --name gives a session a name of your own")

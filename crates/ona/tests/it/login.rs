@@ -18,7 +18,8 @@ fn begun(authority: &Authority, project: &Project, args: &[&str]) -> (Child, url
     first_line(authority.known_to(project.ona(args)))
 }
 
-fn first_line(mut command: Command) -> (Child, url::Url) {
+/// Starts a sign-in; the address that it prints.
+pub fn first_line(mut command: Command) -> (Child, url::Url) {
     let mut child = command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

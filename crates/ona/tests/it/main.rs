@@ -33,6 +33,7 @@ mod init;
 mod intent_gate;
 mod intent_scope;
 mod intents;
+mod leaks;
 mod login;
 mod mcp;
 mod mcp_serve;
