@@ -61,7 +61,7 @@ pub enum VaultError {
     BadKey(PathBuf),
     /// The keyring holds it, and cannot be used.
     #[error(
-        "`{name}` is in the system's keyring, which cannot be used: {error}. Unlock it, or store `{name}` again"
+        "`{name}` is in the system's keyring, which cannot be used: {error}. Unlock it and try again"
     )]
     Keyring {
         /// The secret.

@@ -42,6 +42,7 @@ macro_rules! topics {
 const TOPICS: &[Topic] = topics! {
     "cold-start", "OPERATOR_COLD_START.md", "from a clean clone to the first turn; the providers";
     "headless", "HEADLESS.md", "ona -p in scripts: input, output, exit codes, sessions";
+    "credentials", "CREDENTIALS.md", "where credentials come from, where they are kept, what is masked";
     "environment", "ENVIRONMENT.md", "every environment variable";
     "hooks", "HOOKS.md", "how hooks run and when they fire";
     "phases", "PHASES.md", "the phases of a conversation, and plans";

@@ -10,6 +10,7 @@
 //! cargo xtask bench       the tables of docs/PERFORMANCE.md
 //! cargo xtask hosts       Claude Code and Codex behind ona's gate
 //! cargo xtask mcp         ona's MCP server and the official client
+//! cargo xtask keyring     ona with a real keyring
 //! ```
 //!
 //! The tests of this package (`tests/it`) check the workspace itself: its
@@ -24,9 +25,11 @@
 
 mod bench;
 mod hosts;
+mod keyring;
 mod licences;
 mod mcp;
 mod metadata;
+mod needs;
 mod process;
 mod spdx;
 mod test;
@@ -69,6 +72,11 @@ enum Chore {
     ///
     /// Needs npm, node and the network.
     Mcp(mcp::Args),
+    /// Run ona with a real Secret Service on a bus of its own
+    ///
+    /// Needs dbus-run-session, gnome-keyring-daemon, secret-tool, gdbus and node; installs missing ones with apt-get if
+    /// possible.
+    Keyring,
 }
 
 fn main() -> ExitCode {
@@ -79,6 +87,7 @@ fn main() -> ExitCode {
         Chore::Bench(args) => bench::run(root, &args),
         Chore::Hosts(args) => hosts::run(root, &args),
         Chore::Mcp(args) => mcp::run(root, &args),
+        Chore::Keyring => keyring::run(root),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -7,9 +7,10 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 
 use crate::mcp;
+use crate::needs::{self, Need};
 use crate::process;
 
 #[derive(clap::Args)]
@@ -23,7 +24,7 @@ pub struct Args {
 }
 
 /// The programs that tests and acceptance rows need, each with its Debian package.
-const NEEDS: [(&str, &str); 8] = [
+const NEEDS: [Need; 8] = [
     ("bash", "bash"),
     ("git", "git"),
     ("script", "bsdutils"),
@@ -50,7 +51,7 @@ fn run_steps(root: &Path, args: &Args, steps: &mut Steps) -> Result<()> {
         command.args(arguments).current_dir(root);
         command
     };
-    steps.run("needs", provide_needs)?;
+    steps.run("needs", || needs::provide(&NEEDS))?;
     steps.run("build", || {
         let build = ["build", "--locked", "--workspace", "--all-targets"];
         process::run(cargo(&build).args(ALL_GRAMMARS))
@@ -102,70 +103,11 @@ impl Steps {
     }
 }
 
-/// Finds the programs of [`NEEDS`]; installs missing ones if possible.
-fn provide_needs() -> Result<()> {
-    let missing = missing();
-    if missing.is_empty() {
-        println!("found {}", NEEDS.map(|(program, _)| program).join(", "));
-        return Ok(());
-    }
-    let may_install = process::find_program("apt-get").is_some() && is_root();
-    if !may_install {
-        bail!("{}", how_to_install(&missing));
-    }
-    let packages = missing.iter().map(|(_, package)| package);
-    println!("installing {}", names(&missing, ", "));
-    process::run(apt_get().arg("update"))?;
-    process::run(apt_get().args(["install", "-y", "--no-install-recommends"]).args(packages))?;
-    match self::missing() {
-        still if still.is_empty() => Ok(()),
-        still => bail!("{}", how_to_install(&still)),
-    }
-}
-
-type Need = (&'static str, &'static str);
-
-fn missing() -> Vec<Need> {
-    NEEDS.into_iter().filter(|(program, _)| process::find_program(program).is_none()).collect()
-}
-
-fn names(needs: &[Need], separator: &str) -> String {
-    needs.iter().map(|(program, _)| *program).collect::<Vec<_>>().join(separator)
-}
-
-fn apt_get() -> Command {
-    let mut command = Command::new("apt-get");
-    command.env("DEBIAN_FRONTEND", "noninteractive");
-    command
-}
-
-fn is_root() -> bool {
-    process::capture(Command::new("id").arg("-u")).is_ok_and(|id| id.trim() == "0")
-}
-
-fn how_to_install(missing: &[Need]) -> String {
-    let packages = missing.iter().map(|(_, package)| *package).collect::<Vec<_>>().join(" ");
-    // Other distributions have other package names for these two.
-    let fedora = packages.replace("sqlite3", "sqlite").replace("bsdutils", "util-linux");
-    format!(
-        "the tests need {}, which PATH does not find. Install with one of\n  \
-         sudo apt-get install {packages}\n  \
-         sudo dnf install {fedora}",
-        names(missing, " and "),
-    )
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use anyhow::bail;
 
-    #[test]
-    fn says_what_is_missing_and_how_to_get_it() {
-        let text = how_to_install(&[("git", "git"), ("sqlite3", "sqlite3")]);
-        assert!(text.starts_with("the tests need git and sqlite3, which PATH does not find."));
-        assert!(text.contains("apt-get install git sqlite3\n"));
-        assert!(text.contains("dnf install git sqlite"));
-    }
+    use super::*;
 
     #[test]
     fn a_failed_step_is_named_and_timed() {
