@@ -296,6 +296,7 @@ pub(crate) fn expand(script: Script) -> Script {
 
 fn add_expanded(script: Script, depth: usize, all: &mut Script) {
     all.sets_beyond_loops |= script.sets_beyond_loops;
+    all.here_texts.extend(script.here_texts);
     let Script {
         mut commands, redirects, steps, here, sets_otherwise, here_expands, opaque, ..
     } = script;

@@ -4,6 +4,7 @@ mod fixed;
 mod git;
 mod packed;
 mod places;
+mod texts;
 mod values;
 mod written;
 
@@ -56,6 +57,10 @@ pub struct Effects {
     pub dirs: Vec<PathBuf>,
     /// What it really writes, where it then is.
     pub written: Written,
+    /// Texts of the line that may name something to a program.
+    pub texts: Vec<String>,
+    /// The line changes directory too often to be followed.
+    pub lost: bool,
     /// What a command reads from the text depends on variables.
     pub here_expands: bool,
     /// Set when the command line makes a link, and names further on may lead through it.
@@ -202,13 +207,16 @@ impl Effects {
         let script = commands::expand(script);
         // A command line within the line has its own variables.
         let one_scope = outermost == script.commands.len();
-        let possible = places::possible(&start, &script);
-        let values = Values { world, script: &script, one_scope, dirs: &possible.all };
+        let here = [cwd.to_owned()];
+        let values = Values { world, script: &script, one_scope, dirs: &here, home };
+        let possible = places::possible(&start, &script, &values);
+        let values = Values { dirs: &possible.all, ..values };
         let fixed = fixed::Fixed::new(source, values, home);
         let mut effects = Self {
             opaque: script.opaque.clone().or_else(|| possible.doubt.clone()),
             here_expands: script.here_expands,
             dirs: possible.all.clone(),
+            lost: possible.lost,
             start: Target::of(world, cwd, ".").ok(),
             ..Self::default()
         };
@@ -235,6 +243,7 @@ impl Effects {
             effects.runs.push(Run { dirs: scene.dirs.to_vec(), readings });
             hiding.push((known.hides_options(&command.words), hides_target));
         }
+        effects.texts = texts::texts(source, &values, &effects.runs);
         effects.feed(&start, &script);
         effects.link(&script);
         effects.commands = script.commands;

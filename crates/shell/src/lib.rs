@@ -36,6 +36,8 @@ pub struct Script {
     pub steps: Vec<Step>,
     /// A here-document or here-string feeds a command.
     pub here: bool,
+    /// What they feed it, as written.
+    pub here_texts: Vec<String>,
     /// Variables are set in other ways than by assignments.
     pub sets_otherwise: bool,
     /// And in other ways than by `for` loops.
@@ -147,6 +149,7 @@ pub fn parse(source: &str) -> Script {
         Ok(reading) => {
             script.here_expands = reading.here_expands;
             script.here = reading.here;
+            script.here_texts = reading.here_texts.iter().map(|&text| text.to_owned()).collect();
             script.sets_otherwise = reading.sets_otherwise || reading.loops;
             script.sets_beyond_loops = reading.sets_otherwise;
             if !reading.agrees(&script) {
@@ -494,6 +497,19 @@ mod tests {
                 Some("p$q"),
             ]
         );
+    }
+
+    #[test]
+    fn the_texts_of_here_documents_are_kept() {
+        for (source, texts) in [
+            ("cat <<< 'a b'", &["'a b'"][..]),
+            ("cat <<E\na $b\nE\nls", &["a $b\n"]),
+            ("cat <<-'E' | sort\n\ta\n\tE", &["\ta\n"]),
+            ("echo $(cat <<E\na\nE\n) `cat <<< b`", &["a\n", "b"]),
+            ("ls", &[]),
+        ] {
+            assert_eq!(parse(source).here_texts, texts, "{source}");
+        }
     }
 
     #[test]

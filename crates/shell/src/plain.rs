@@ -36,6 +36,8 @@ pub(super) struct Reading<'s> {
     arrays: bool,
     /// A here-document or here-string feeds a command.
     pub(super) here: bool,
+    /// What they feed it.
+    pub(super) here_texts: Vec<&'s str>,
     /// Variables are set in other ways than by assignments and loops.
     pub(super) sets_otherwise: bool,
     /// And by loops.
@@ -214,6 +216,7 @@ impl<'s> Reader<'s> {
         if !heredoc.quoted && self.at > end {
             return Err("a here-document ends inside a substitution");
         }
+        self.reading.here_texts.push(&self.source[start..end]);
         let rest = &self.source[end..];
         self.at = end + rest.find('\n').unwrap_or(rest.len());
         Ok(())
@@ -482,6 +485,7 @@ impl<'s> Reader<'s> {
             "<<<" => {
                 self.reading.here = true;
                 self.reading.here_expands |= target.contains(['$', '`', '~']);
+                self.reading.here_texts.push(target);
             }
             ">&" | "<&" if super::is_descriptor(target) => {}
             _ => self.reading.redirects.push(target),

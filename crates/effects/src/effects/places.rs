@@ -8,13 +8,16 @@ use std::path::{Path, PathBuf};
 use ona_types::World;
 
 use super::fixed::Fixed;
+use super::values::{Place, Values};
 use super::{TOPLEVEL, checkout};
 use crate::files;
 use crate::path;
-use crate::shell::{Branch, Command, Script, Step};
+use crate::shell::{Branch, Command, Script, Step, Word};
 
 /// The limit for the directories a command line may be in; beyond it, it is not followed.
 const MAX_DIRS: usize = 16;
+/// The limit for those that are followed where some are sure to be denied.
+const MAX_FOLLOWED: usize = 128;
 
 /// Where a script is followed from.
 #[derive(Clone, Copy, Debug)]
@@ -36,11 +39,14 @@ pub(super) struct Places {
     pub(super) all: Vec<PathBuf>,
     /// Why there may be others.
     pub(super) doubt: Option<String>,
+    /// They are too many to be followed.
+    pub(super) lost: bool,
 }
 
-/// Every directory that each part of the script may run in.
-pub(super) fn possible(start: &Start<'_>, script: &Script) -> Places {
-    Walk::new(*start, script, None).through()
+/// Every directory that each part of the script may run in. Where the line says what a variable may be, that is followed
+/// too.
+pub(super) fn possible(start: &Start<'_>, script: &Script, values: &Values<'_>) -> Places {
+    Walk { meant: Some(values), ..Walk::new(*start, script, None) }.through()
 }
 
 /// The directory that each part runs in, if it is one: a change to a directory that is there is taken to succeed as
@@ -97,6 +103,8 @@ struct Walk<'a> {
     script: &'a Script,
     /// What is there now is taken to be there then, and variables to have these values.
     values: Option<&'a Fixed<'a>>,
+    /// Or may have these.
+    meant: Option<&'a Values<'a>>,
     /// Nothing so far could have removed a directory.
     quiet: bool,
     state: State,
@@ -117,11 +125,13 @@ impl<'a> Walk<'a> {
             redirects: vec![Vec::new(); script.redirects.len()],
             all: here.clone(),
             doubt: None,
+            lost: false,
         };
         Self {
             start,
             script,
             values,
+            meant: None,
             quiet: true,
             state: State::all_at(here),
             frames: Vec::new(),
@@ -239,7 +249,7 @@ impl<'a> Walk<'a> {
         let words = shell_words(command);
         let name = words.first().and_then(|word| word.literal.as_deref());
         match name {
-            Some("cd" | "pushd") => self.change(command, name == Some("pushd"), all),
+            Some("cd" | "pushd") => self.change(command, at, name == Some("pushd"), all),
             Some("popd") => {
                 let back = self
                     .pushed
@@ -267,13 +277,28 @@ impl<'a> Walk<'a> {
         self.frames.iter().all(|frame| matches!(frame, Frame::Fork(Branch::And, _)))
     }
 
-    fn change(&mut self, command: &Command, pushes: bool, from: Vec<PathBuf>) {
-        let Some((there, sure)) = self.destinations(command, &from, pushes) else {
-            self.doubt(format!("where `{}` leads is only known at run time", command.text()));
-            return;
+    fn change(&mut self, command: &Command, at: usize, pushes: bool, from: Vec<PathBuf>) {
+        let place = Place { command: Some(at), loops: &command.loops };
+        let readings = match self.meant {
+            Some(values) => values.readings(&command.words, place),
+            None => vec![command.words.clone()],
         };
+        let (mut there, mut sure) = (Vec::new(), true);
+        for words in readings {
+            let command = Command { words, ..Command::default() };
+            match self.destinations(&command, &from, pushes) {
+                Some((dirs, fixed)) => {
+                    there = union(there, &dirs);
+                    sure &= fixed;
+                }
+                None => sure = false,
+            }
+        }
         if !sure {
             self.doubt(format!("where `{}` leads is only known at run time", command.text()));
+        }
+        if there.is_empty() {
+            return;
         }
         if pushes {
             let straight = self.is_straight();
@@ -283,16 +308,35 @@ impl<'a> Walk<'a> {
                 self.pushed.clear();
             }
         }
-        let are_there = there.iter().all(|dir| self.start.world.is_dir(dir));
-        let fails =
-            if self.values.is_some() && self.quiet && are_there { Vec::new() } else { from };
-        self.places.all = union(std::mem::take(&mut self.places.all), &there);
-        if self.places.all.len() > MAX_DIRS {
+        let is_there = |dir: &PathBuf| self.start.world.is_dir(dir);
+        let crowded = union(self.places.all.clone(), &there).len() > MAX_DIRS;
+        if crowded {
             self.doubt("it changes directory too often to follow".to_owned());
-            self.places.all.truncate(MAX_DIRS);
+            // From here on only directories that are there now are followed, as if nothing failed.
+            there.retain(is_there);
+        }
+        let are_there = !there.is_empty() && there.iter().all(is_there);
+        let succeeds = crowded || self.values.is_some() && self.quiet;
+        let fails = if succeeds && are_there { Vec::new() } else { from };
+        self.places.all = union(std::mem::take(&mut self.places.all), &there);
+        if self.places.all.len() > MAX_FOLLOWED {
+            self.places.lost = true;
+            self.places.all.truncate(MAX_FOLLOWED);
+            return;
+        }
+        if there.is_empty() {
             return;
         }
         self.state = State { ok: there, bad: fails };
+    }
+
+    /// Where else a directory of this name is looked for: what the line sets `CDPATH` to.
+    fn searched(&self, operand: Option<&Word>, from: &[PathBuf]) -> Vec<PathBuf> {
+        let relative = operand.is_some_and(|word| !word.source.starts_with(['/', '.', '~']));
+        let Some(values) = self.meant.filter(|_| relative) else { return Vec::new() };
+        let paths = values.possible("CDPATH");
+        let dirs = paths.iter().flat_map(|path| path.split(':')).filter(|dir| !dir.is_empty());
+        dirs.flat_map(|dir| from.iter().map(move |base| base.join(dir))).collect()
     }
 
     /// Where a command that changes directory leads from these, and whether that is certain.
@@ -318,9 +362,15 @@ impl<'a> Walk<'a> {
             None if pushes => return None,
             None => match self.values.and_then(Fixed::home) {
                 Some(home) => vec![(home.to_owned(), true)],
-                None => vec![("~".to_owned(), false)],
+                None => {
+                    let set = self.meant.map(|values| values.possible("HOME")).unwrap_or_default();
+                    let set = set.into_iter().map(|home| (home, true));
+                    set.chain([("~".to_owned(), false)]).collect()
+                }
             },
             Some(word) => match word.literal.as_deref() {
+                // It may be any that the line was in before.
+                Some("-") if self.meant.is_some() => return Some((self.places.all.clone(), false)),
                 Some("-") => return None,
                 Some(text) => vec![(text.to_owned(), true)],
                 None if word.source == TOPLEVEL => {
@@ -328,20 +378,26 @@ impl<'a> Walk<'a> {
                     let one = |dir: &PathBuf| checkout(world, dir).as_ref() == Some(&top);
                     from.iter().all(one).then_some(vec![(top, true)])?
                 }
+                None if self.meant.is_some() && files::is_glob(&word.source) => {
+                    vec![(word.source.clone(), false)]
+                }
                 None => {
                     let parts = files::fixed_parts(&word.source).into_iter();
                     parts.filter(|part| part.starts_with('~')).map(|part| (part, false)).collect()
                 }
             },
         };
+        let searched = self.searched(operand, from);
         let mut there = Vec::new();
         let mut sure = !to.is_empty();
         for (to, fixed) in to {
             sure &= fixed;
             let base = match below_home(&to, self.start.home).filter(|_| !fixed) {
-                Some(dir) => vec![dir],
-                None if fixed => from.iter().map(|dir| dir.join(&to)).collect(),
-                None => Vec::new(),
+                Some(dir) => matching(world, Path::new("/"), dir),
+                None if fixed => from.iter().chain(&searched).map(|dir| dir.join(&to)).collect(),
+                None => {
+                    from.iter().flat_map(|dir| matching(world, dir, to.clone().into())).collect()
+                }
             };
             for dir in base {
                 // Bash takes `..` away in the text, before it follows links; `cd -P` after.
@@ -356,8 +412,19 @@ impl<'a> Walk<'a> {
     }
 }
 
+/// The directories that a pattern matches; whatever else is named, as it is.
+fn matching(world: &dyn World, dir: &Path, path: PathBuf) -> Vec<PathBuf> {
+    match path.to_str().filter(|text| text.contains(['*', '?', '['])) {
+        Some(pattern) => {
+            let found = files::expand(world, dir, pattern).unwrap_or_default();
+            found.into_iter().filter(|path| world.is_dir(path)).collect()
+        }
+        None => vec![dir.join(path)],
+    }
+}
+
 /// The words of a command that runs in the shell itself.
-fn shell_words(command: &Command) -> &[crate::shell::Word] {
+fn shell_words(command: &Command) -> &[Word] {
     let mut words = command.words.as_slice();
     while let [first, second, ..] = words
         && matches!(first.literal.as_deref(), Some("command" | "builtin"))
@@ -395,10 +462,11 @@ mod tests {
         let script = crate::commands::expand(shell::parse(source));
         let start = Start { world: &Disk, cwd: &root, home: None };
         let values =
-            super::super::Values { world: &Disk, script: &script, one_scope: false, dirs: &[] };
-        let values = Fixed::new(source, values, None);
-        let found =
-            if certainly { certain(&start, &script, &values) } else { possible(&start, &script) };
+            Values { world: &Disk, script: &script, one_scope: false, dirs: &[], home: None };
+        let found = match certainly {
+            true => certain(&start, &script, &Fixed::new(source, values, None)),
+            false => possible(&start, &script, &values),
+        };
         let shown = |all: Vec<Vec<PathBuf>>| -> Vec<Vec<String>> {
             let short =
                 |dir: &PathBuf| dir.strip_prefix(&root).unwrap_or(dir).display().to_string();

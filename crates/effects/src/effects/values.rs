@@ -8,11 +8,16 @@ use std::path::{Path, PathBuf};
 use ona_types::World;
 
 use crate::braces;
+use crate::commands;
 use crate::files::{self, is_glob};
 use crate::shell::{self, Loop, Script, Step, Word};
 
 /// The limit for the ways in which the words of a command are read.
 const MAX_READINGS: usize = 64;
+/// How deep values that are made of other values are followed.
+const MAX_DEPTH: usize = 4;
+/// Commands whose words may be assignments: for the line, or for what they run.
+const ASSIGNING: &[&str] = &["declare", "env", "export", "local", "readonly", "sudo", "typeset"];
 
 /// What a line says about its variables.
 #[derive(Clone, Copy)]
@@ -23,6 +28,8 @@ pub(super) struct Values<'a> {
     pub(super) one_scope: bool,
     /// Wherever the line may go.
     pub(super) dirs: &'a [PathBuf],
+    /// The user's home, where it is known.
+    pub(super) home: Option<&'a Path>,
 }
 
 /// The values of a variable; nothing stands for one that is not known.
@@ -33,6 +40,11 @@ impl Values<'_> {
     /// stands there as it is written.
     pub(super) fn readings(&self, words: &[Word], at: Place<'_>) -> Vec<Vec<Word>> {
         let words = words.iter().flat_map(braces::expanded).map(with_directory);
+        // Where the line sets another home, `~` is that one.
+        let words =
+            words.map(
+                |word| if self.assigned("HOME").next().is_some() { with_home(word) } else { word },
+            );
         let words: Vec<Word> = words.flat_map(|word| self.options_among(word)).collect();
         let mut names: Vec<&str> = Vec::new();
         for word in words.iter().filter(|word| word.literal.is_none()) {
@@ -76,10 +88,6 @@ impl Values<'_> {
             let dirs = self.dirs.iter().filter_map(|dir| dir.to_str());
             return std::iter::once(None).chain(dirs.map(|dir| Some(dir.to_owned()))).collect();
         }
-        let assigned = || {
-            let all = self.script.commands.iter().flat_map(|command| &command.assignments);
-            all.filter(|one| one.name == name)
-        };
         let looped = || {
             let all = self.script.commands.iter().flat_map(|command| &command.loops);
             let redirected = self.script.redirects.iter().flat_map(|redirect| &redirect.loops);
@@ -90,11 +98,12 @@ impl Values<'_> {
             return vec![Some(value)];
         }
         let own = at.loops.iter().rev().find(|one| one.name == name);
-        let alone = !self.script.sets_beyond_loops && !later && assigned().next().is_none();
+        let alone =
+            !self.script.sets_beyond_loops && !later && self.assigned(name).next().is_none();
         if let Some(values) = own.filter(|_| alone).and_then(|one| self.words(one)) {
             return values.into_iter().map(Some).collect();
         }
-        let assigned = assigned().filter_map(|one| plain(&one.value));
+        let assigned = self.assigned(name).flat_map(|value| self.meant(value, MAX_DEPTH));
         let looped = looped().filter_map(|one| self.words(one)).flatten();
         let mut choice: Choice = vec![None];
         for value in assigned.chain(looped).map(Some) {
@@ -103,6 +112,46 @@ impl Values<'_> {
             }
         }
         choice
+    }
+
+    /// What the line assigns to a variable, as written, wherever in it.
+    fn assigned(&self, name: &str) -> impl Iterator<Item = &str> {
+        let own = self.script.commands.iter().flat_map(|command| &command.assignments);
+        let own = own.map(|one| (one.name.as_str(), one.value.as_str()));
+        let assigning = self.script.commands.iter().filter(|command| {
+            commands::name(&command.words).is_some_and(|name| ASSIGNING.contains(&name))
+        });
+        let words = assigning.flat_map(|command| &command.words);
+        let others = words.filter_map(|word| word.source.split_once('='));
+        let all = own.chain(others.map(|(name, value)| (name.trim_matches(['"', '\'']), value)));
+        all.filter(move |(own, _)| *own == name).map(|(_, value)| value)
+    }
+
+    /// What a variable may be set to by the line, with what its values are made of.
+    pub(super) fn possible(&self, name: &str) -> Vec<String> {
+        self.assigned(name).flat_map(|value| self.meant(value, MAX_DEPTH)).collect()
+    }
+
+    /// The plain texts that a value may stand for: itself, or with the home and other values in it.
+    fn meant(&self, value: &str, depth: usize) -> Vec<String> {
+        if let Some(text) = plain(value) {
+            return vec![text];
+        }
+        if depth == 0 {
+            return Vec::new();
+        }
+        let word = with_home(Word { source: value.to_owned(), literal: None });
+        let mut all = vec![word.clone()];
+        for name in variables(&word.source) {
+            let assigned = self.assigned(name).flat_map(|value| self.meant(value, depth - 1));
+            let home = self.home.filter(|_| name == "HOME").and_then(Path::to_str);
+            let values: Vec<String> = assigned.chain(home.map(str::to_owned)).collect();
+            let set = |word: &Word| -> Vec<Word> {
+                values.iter().map(|value| with_value(word, name, value)).collect()
+            };
+            all = all.iter().flat_map(set).take(MAX_READINGS).collect();
+        }
+        all.into_iter().filter_map(|word| word.literal).collect()
     }
 
     /// Whether the line may set a variable.
@@ -262,6 +311,15 @@ fn with_directory(word: Word) -> Word {
     }
 }
 
+/// A word with the home in front as the variable that it stands for.
+fn with_home(word: Word) -> Word {
+    let rest = word.source.strip_prefix('~').filter(|_| word.literal.is_none());
+    match rest.filter(|rest| rest.is_empty() || rest.starts_with('/')) {
+        Some(rest) => Word { source: format!("$HOME{rest}"), literal: None },
+        None => word,
+    }
+}
+
 /// A word with the value of a variable in its place.
 pub(super) fn with_value(word: &Word, name: &str, value: &str) -> Word {
     if word.literal.is_some() {
@@ -311,7 +369,13 @@ mod tests {
         let at = script.commands.len() - 1;
         let command = &script.commands[at];
         let dirs = ["/a".into(), "/b".into()];
-        let values = Values { world: &Disk, script: &script, one_scope: true, dirs: &dirs };
+        let values = Values {
+            world: &Disk,
+            script: &script,
+            one_scope: true,
+            dirs: &dirs,
+            home: Some(Path::new("/home/u")),
+        };
         let place = Place { command: Some(at), loops: &command.loops };
         let shown = |word: &Word| match &word.literal {
             Some(text) => text.clone(),
@@ -342,6 +406,12 @@ mod tests {
             ("for f in a; do read f; cat $f; done", &["cat ?$f", "cat a"]),
             ("f='a b'; cat $f", &["cat ?$f"]),
             ("cat '$f'", &["cat $f"]),
+            // Values that are made of others, and another home.
+            ("f=~/a; g=\"$f/b\"; cat $g/c", &["cat ?$g/c", "cat /home/u/a/b/c"]),
+            ("export f=a; cat $f", &["cat ?$f", "cat a"]),
+            ("env f=a sh x; cat $f", &["cat ?$f", "cat a"]),
+            ("HOME=/x; cat ~/y", &["cat /x/y"]),
+            ("h=/x; HOME=$h/y; cat ~/z", &["cat ?$HOME/z", "cat /x/y/z"]),
             ("f=a; cat \"$f\"'$f'", &["cat ?\"a\"'a'"]),
         ] {
             let found = readings(source);
