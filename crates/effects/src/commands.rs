@@ -95,6 +95,25 @@ pub fn suffixes(words: &[Word]) -> Vec<&[Word]> {
     }
 }
 
+/// Whether what a command does with its words and the directory it runs in is not known, wrapped or not. What git does
+/// is.
+pub fn may_do_anything(words: &[Word]) -> bool {
+    let mut words = words;
+    while let Some(inner) = unwrapped(words) {
+        words = inner;
+    }
+    // `command -v` only looks one up.
+    let looks = |word: &Word| matches!(word.literal.as_deref(), Some("-v" | "-V"));
+    match name(words) {
+        None => !words.is_empty(),
+        Some("command") if words.get(1).is_some_and(looks) => false,
+        Some(name) => {
+            let reads_names = is_finder(name) && !acts(words);
+            name != "git" && !reads_names && !crate::files::is_known(name)
+        }
+    }
+}
+
 /// Whether a command makes a link, as such or by copying.
 pub(crate) fn makes_links(words: &[Word]) -> bool {
     let all = std::iter::once(words).chain(suffixes(words));
@@ -269,6 +288,30 @@ pub(crate) fn unsafe_export(command: &Command) -> Option<&str> {
     found.map(|(name, _)| name)
 }
 
+/// Words that make bash match more names by a pattern than usual: hidden ones, deeper ones, in other capitals.
+const LOOSENING: &[&str] = &[
+    "shopt",
+    "dotglob",
+    "globstar",
+    "nocaseglob",
+    "extglob",
+    "BASHOPTS",
+    "GLOBIGNORE",
+    "globdots",
+];
+
+/// Whether patterns of the line may match more names than usual.
+pub(crate) fn loosens_patterns(script: &Script) -> bool {
+    let loosens = |text: &str| {
+        let bare = text.replace(['"', '\'', '\\'], "");
+        LOOSENING.iter().any(|word| bare.contains(word))
+    };
+    script.commands.iter().any(|command| {
+        command.words.iter().any(|word| loosens(&word.source))
+            || command.assignments.iter().any(|one| loosens(&one.name) || loosens(&one.value))
+    })
+}
+
 /// Whether values are split into words at other places from here on. `IFS= read` is about that line alone.
 pub(crate) fn changes_splitting(command: &Command) -> bool {
     let reads = matches!(command.name(), Some("read" | "mapfile" | "readarray"));
@@ -382,6 +425,14 @@ fn inner(command: &Command) -> Vec<Option<String>> {
         std::iter::once(command.words.as_slice()).chain(suffixes(&command.words)).collect();
     let mut lines: Vec<Option<String>> = given_line(&all).into_iter().collect();
     lines.extend(all.iter().flat_map(|words| programs::runs(words)));
+    // With `-O` patterns stand for other names, but the line is still one.
+    let is_changed = |words: &&&[Word]| {
+        name(words).is_some_and(|name| SHELLS.contains(&name))
+            && words[1..].iter().any(|word| word.source.starts_with("-O"))
+    };
+    let words = all.iter().find(is_changed).map_or(&[][..], |words| &words[1..]);
+    let texts = words.iter().filter_map(|word| word.literal.clone());
+    lines.extend(texts.filter(|text| text.contains(' ')).map(Some));
     lines
 }
 

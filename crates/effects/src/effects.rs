@@ -1,5 +1,6 @@
 //! Effects: what a call would touch, in terms every gate understands.
 
+mod assignments;
 mod fixed;
 mod git;
 mod packed;
@@ -14,7 +15,7 @@ use ona_types::World;
 
 use crate::commands;
 use crate::files::{self, Listed, Operand, Touched};
-pub use crate::files::{Access, Skips};
+pub use crate::files::{Access, Skips, Wide};
 use crate::hidden_options::Known;
 use crate::path::{PathError, Target};
 use crate::read_only;
@@ -57,10 +58,14 @@ pub struct Effects {
     pub dirs: Vec<PathBuf>,
     /// What it really writes, where it then is.
     pub written: Written,
+    /// Patterns whose files are not listed.
+    pub wide: Vec<Wide>,
     /// Texts of the line that may name something to a program.
     pub texts: Vec<String>,
     /// The line changes directory too often to be followed.
     pub lost: bool,
+    /// The line, or a part of it, is not understood; then the whole of it is one of its texts.
+    pub unread: bool,
     /// What a command reads from the text depends on variables.
     pub here_expands: bool,
     /// Set when the command line makes a link, and names further on may lead through it.
@@ -197,6 +202,8 @@ impl Effects {
         if source.len() > MAX_COMMAND {
             return Ok(Self {
                 opaque: Some(format!("the command is longer than {MAX_COMMAND} bytes")),
+                texts: vec![source.to_owned()],
+                unread: true,
                 ..Self::default()
             });
         }
@@ -208,7 +215,8 @@ impl Effects {
         // A command line within the line has its own variables.
         let one_scope = outermost == script.commands.len();
         let here = [cwd.to_owned()];
-        let values = Values { world, script: &script, one_scope, dirs: &here, home };
+        let assigned = &assignments::Assignments::of(&script, home);
+        let values = Values { world, script: &script, one_scope, dirs: &here, assigned };
         let possible = places::possible(&start, &script, &values);
         let values = Values { dirs: &possible.all, ..values };
         let fixed = fixed::Fixed::new(source, values, home);
@@ -217,6 +225,7 @@ impl Effects {
             here_expands: script.here_expands,
             dirs: possible.all.clone(),
             lost: possible.lost,
+            unread: script.opaque.is_some(),
             start: Target::of(world, cwd, ".").ok(),
             ..Self::default()
         };
@@ -378,7 +387,7 @@ impl Effects {
             ));
             hides_target |= !values::begins_at_a_known_place(word, scene.line.script);
         }
-        let Touched { files, trees, given, chdirs, copies, derived, .. } = touched;
+        let Touched { files, patterns, trees, given, chdirs, copies, derived, .. } = touched;
         let (unpacked, unsure, scatters) = (touched.unpacked, touched.unsure, touched.scatters);
         self.touch_git(scene, touched.in_git);
         self.unsure = self.unsure.take().or(unsure);
@@ -410,10 +419,14 @@ impl Effects {
                 Access::Writes => self.writes.extend(targets),
             }
         }
+        for pattern in patterns {
+            self.wide.extend(scene.dirs.iter().map(|dir| Wide::new(dir, &pattern, true)));
+        }
         for tree in trees {
             self.go_through(scene, &tree);
         }
         for (program, piece) in given {
+            self.widen(scene, &piece, false);
             // What git is told besides files, such as a message, is seldom one.
             let takes_files = program != "git";
             let written_so = piece.contains(['/', '.']);
@@ -492,6 +505,9 @@ impl Effects {
 
     fn go_through(&mut self, scene: &Scene<'_>, tree: &files::Tree) {
         let here = Operand::Fixed(".".to_owned());
+        if let Some(Operand::Glob(root) | Operand::Fixed(root)) = &tree.root {
+            self.widen(scene, root, true);
+        }
         for root in self.targets(scene, tree.root.as_ref().unwrap_or(&here)) {
             let files::Tree { access, skips, by, .. } = tree.clone();
             let tree = Tree { access, root, skips, by };
@@ -501,12 +517,34 @@ impl Effects {
         }
     }
 
+    /// Notes what a text may match that is not listed.
+    fn widen(&mut self, scene: &Scene<'_>, text: &str, whole: bool) {
+        if !text.contains(['*', '?', '[']) {
+            return;
+        }
+        let loose = commands::loosens_patterns(scene.line.script);
+        let home = places::below_home(text, scene.home);
+        let below_home = home.iter().filter_map(|path| Some((Path::new("/"), path.to_str()?)));
+        let here = scene.dirs.iter().map(|dir| (dir.as_path(), text));
+        for (dir, pattern) in here.chain(below_home) {
+            let wide = Wide::new(dir, pattern, loose).with_all_below(whole);
+            let listed = || files::expand(scene.world, dir, pattern).is_some();
+            if !self.wide.contains(&wide) && (loose || !listed()) {
+                self.wide.push(wide);
+            }
+        }
+    }
+
     /// What an operand names, wherever the command may be.
     fn targets(&mut self, scene: &Scene<'_>, operand: &Operand) -> Vec<Target> {
         let Scene { world, home, dirs, .. } = *scene;
         match operand {
-            Operand::Fixed(file) => named_from(world, home, dirs, file),
+            Operand::Fixed(file) => {
+                self.widen(scene, file, false);
+                named_from(world, home, dirs, file)
+            }
             Operand::Glob(pattern) => {
+                self.widen(scene, pattern, false);
                 let mut targets = Vec::new();
                 for dir in dirs {
                     match files::expand(world, dir, pattern) {

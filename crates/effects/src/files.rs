@@ -3,6 +3,7 @@
 //! This is for rules that forbid: rather one file too many than one too few. What a program does with files
 //! it is not known to take stays unknown.
 
+mod address;
 mod archives;
 mod derived;
 mod git;
@@ -17,10 +18,12 @@ use crate::commands::{base_name, is_finder, name, suffixes, unwrapped};
 use crate::programs::{self, Arguments, Kind, Operands, Program};
 use crate::shell::Word;
 
+pub use address::decoded;
 pub(crate) use archives::{Format, Unpacked, members};
 pub(crate) use derived::Derived;
 pub(crate) use git::{InGit, Patch};
 pub(crate) use lists::{Listed, listed};
+pub use pattern::Wide;
 pub(crate) use pattern::{expand, is_glob};
 use tables::RECURSIVE;
 pub use trees::Skips;
@@ -41,6 +44,8 @@ pub enum Access {
 pub(crate) struct Touched {
     /// Files as the command line names them; a pattern where it is one.
     pub(crate) files: Vec<(Access, Operand)>,
+    /// Patterns of its own for files that it reads, as loose ones of the shell.
+    pub(crate) patterns: Vec<String>,
     /// Directories it goes through with all that is in them.
     pub(crate) trees: Vec<Tree>,
     /// What git does with files in ways of its own.
@@ -327,7 +332,9 @@ fn parts_of(word: &Word) -> Vec<String> {
             parts.chain([word.source.clone()]).collect()
         }
     };
-    texts.iter().flat_map(|text| pieces(text)).map(str::to_owned).collect()
+    let addressed = texts.iter().filter_map(|text| address::file(text)).collect::<Vec<_>>();
+    let parts = texts.iter().flat_map(|text| pieces(text)).map(str::to_owned);
+    parts.chain(addressed).collect()
 }
 
 /// What `xargs` does with the files from its input.

@@ -62,7 +62,14 @@ impl<'w> GitCall<'w> {
                 "-C" => {
                     match value {
                         Some(dir) => call.enter(dir),
-                        None => (call.is_elsewhere, call.dir_is_open) = (true, true),
+                        None => {
+                            (call.is_elsewhere, call.dir_is_open) = (true, true);
+                            // What is below the home is looked for there.
+                            let dir = behind.first().map(|word| word.source.as_str());
+                            if let Some(dir) = dir.filter(|dir| dir.starts_with('~')) {
+                                call.enter(dir);
+                            }
+                        }
                     }
                     behind.get(1..).unwrap_or_default()
                 }

@@ -2,6 +2,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
+pub use crate::files::decoded;
 pub use ona_types::PathError;
 use ona_types::World;
 

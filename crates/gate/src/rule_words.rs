@@ -6,7 +6,10 @@ use serde_json::{Value, json};
 
 /// A rule in words, with its source.
 pub fn rule(rule: &Rule) -> String {
-    format!("{} ({})", rule.text, rule.source)
+    match rule.protects() {
+        Some(what) => format!("{} ({}: {what})", rule.text, rule.source),
+        None => format!("{} ({})", rule.text, rule.source),
+    }
 }
 
 /// A ruling in words, and as JSON.

@@ -1,11 +1,10 @@
 //! The rules ona ships: reading is free inside the working directories, and some paths are asked for
 //! whatever the mode. They are rules like any other, of the source `builtin`, and can be looked at.
 
-use std::path::PathBuf;
-
 use ona_types::Behavior;
 
 use crate::rule::{Anchors, Guard, Rule, Scope, Source};
+use crate::store::Store;
 use ona_effects::Surroundings;
 use ona_effects::read_only::READ_ONLY;
 
@@ -93,14 +92,13 @@ pub(crate) fn rules(around: &Surroundings) -> Vec<Rule> {
 
 /// The rules that hold in every mode: nobody but ona touches stored credentials.
 pub(crate) fn always(around: &Surroundings) -> Vec<Rule> {
-    let rule = |dir: &PathBuf| {
-        let text = format!("Read(/{})", escaped(dir));
+    let rule = |store: Store| {
+        let text = format!("Read(/{})", escaped(&store.dir));
         let source = Source::of(Scope::Builtin);
         let (rule, _) = Rule::parse(&text, Behavior::Deny, source, &Anchors::of(around)).ok()?;
-        let exists = around.world.exists(dir);
-        Some(rule.guarded(Guard::Store { dir: dir.clone(), exists }))
+        Some(rule.guarded(Guard::Store(store)))
     };
-    around.stores.iter().filter_map(rule).collect()
+    Store::all(around).into_iter().filter_map(rule).collect()
 }
 
 /// Escapes a directory's name, so that it is not read as a pattern.

@@ -11,6 +11,7 @@ mod permissions;
 mod remedy;
 mod rule;
 pub mod secrets;
+mod store;
 mod subject;
 mod suggest;
 

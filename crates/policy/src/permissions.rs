@@ -125,8 +125,8 @@ impl Permissions {
     /// Whether no path in these directories is hidden, so that a search need not ask for each.
     pub fn hides_nothing_in(&self, roots: &[Target]) -> bool {
         let is_elsewhere = |rule: &Rule| {
-            matches!(rule.guard, Guard::Store { .. })
-                && !roots.iter().any(|root| rule.guard.is_store_in(&root.real))
+            let store = rule.guard.store();
+            store.is_some_and(|store| !roots.iter().any(|root| store.is_in(&root.real)))
         };
         self.hiding().all(|(rule, _)| is_elsewhere(rule))
     }
@@ -299,7 +299,7 @@ impl Permissions {
     fn guard_holds(&self, rule: &Rule, command: &Command, effects: &Effects) -> bool {
         match &rule.guard {
             Guard::ReadOnly(entry) => entry.holds(command, effects, &self.around),
-            Guard::None | Guard::Store { .. } | Guard::OpenBelow { .. } => true,
+            Guard::None | Guard::Store(_) | Guard::OpenBelow { .. } => true,
         }
     }
 }

@@ -13,14 +13,13 @@ use ona_types::Behavior;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::keyring::may_reach_credentials;
 use crate::permissions::Call;
+use crate::store::Store;
 use crate::subject::RuleSubject;
+use ona_effects::Effects;
 use ona_effects::path::Target;
 use ona_effects::read_only::ReadOnly;
-use ona_effects::shell::Command;
 use ona_effects::wildcard;
-use ona_effects::{Effects, Tree};
 
 pub(crate) use command::{CommandPattern, texts, with_assignments};
 use domain::DomainPattern;
@@ -131,14 +130,8 @@ pub(crate) enum Guard {
     /// A command that reads: only with operands inside the working directories and without options that
     /// make it write or run something.
     ReadOnly(&'static ReadOnly),
-    /// A path rule about a directory with stored credentials: it is about whatever goes through a directory that holds
-    /// it, too.
-    Store {
-        /// The directory.
-        dir: PathBuf,
-        /// It is there.
-        exists: bool,
-    },
+    /// A path rule about a directory with stored credentials: it is about whatever reaches them otherwise, too.
+    Store(Store),
     /// A path rule about a directory, of which these parts are left out.
     OpenBelow {
         /// The directory.
@@ -149,33 +142,12 @@ pub(crate) enum Guard {
 }
 
 impl Guard {
-    /// Whether a store of credentials is in a directory, as far as it is there to be found.
-    pub(crate) fn is_store_in(&self, root: &Path) -> bool {
-        matches!(self, Self::Store { dir, exists: true } if dir.starts_with(root))
-    }
-
-    /// Whether the words of a command end like the path of a store, however they begin: with a variable, or in a text
-    /// for another program; or it asks the keyring that stands in for it.
-    fn is_spelt(&self, command: &Command) -> bool {
-        let Self::Store { dir, .. } = self else { return false };
-        if may_reach_credentials(command) {
-            return true;
+    /// The store of credentials that it is about.
+    pub(crate) fn store(&self) -> Option<&Store> {
+        match self {
+            Self::Store(store) => Some(store),
+            _ => None,
         }
-        let mut parts = dir.components().rev().map(|part| part.as_os_str().to_string_lossy());
-        let (Some(last), Some(above)) = (parts.next(), parts.next()) else { return false };
-        let end = format!("{above}/{last}");
-        let values = command.assignments.iter().map(|one| one.value.as_str());
-        let words = command.words.iter().map(|word| word.source.as_str());
-        words.chain(values).any(|text| text.replace(['"', '\'', '\\'], "").contains(&end))
-    }
-
-    /// Whether a command goes through a store of credentials.
-    fn is_met(&self, tree: &Tree) -> bool {
-        let Self::Store { dir, .. } = self else { return false };
-        let below = dir.strip_prefix(&tree.root.real).unwrap_or(Path::new(""));
-        let hidden =
-            below.components().any(|part| part.as_os_str().as_encoded_bytes().starts_with(b"."));
-        self.is_store_in(&tree.root.real) && !(tree.skips.hidden && hidden)
     }
 
     /// Whether a built-in rule leaves the target out, by its name and by what that leads to.
@@ -419,6 +391,11 @@ impl Rule {
         self
     }
 
+    /// What a built-in rule protects, where its text does not tell.
+    pub fn protects(&self) -> Option<&'static str> {
+        self.guard.store().map(|store| store.what)
+    }
+
     /// Whether the rule is about the tool as such, whatever its input.
     pub fn is_bare(&self) -> bool {
         matches!(self.spec, Spec::Any)
@@ -454,10 +431,9 @@ impl Rule {
             let given = || given.iter().any(|given| given.is_file && shape.hits(&given.target));
             return match tool {
                 "Read" => {
-                    let meets = || call.effects.trees.iter().any(|tree| self.guard.is_met(tree));
-                    let spelt =
-                        || call.effects.commands.iter().any(|command| self.guard.is_spelt(command));
-                    hit(reads) || forbids && (hit(writes) || given()) || meets() || spelt()
+                    let reached =
+                        || self.guard.store().is_some_and(|store| store.is_reached(call.effects));
+                    hit(reads) || forbids && (hit(writes) || given()) || reached()
                 }
                 _ => hit(writes),
             };

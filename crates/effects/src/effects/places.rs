@@ -17,7 +17,7 @@ use crate::shell::{Branch, Command, Script, Step, Word};
 /// The limit for the directories a command line may be in; beyond it, it is not followed.
 const MAX_DIRS: usize = 16;
 /// The limit for those that are followed where some are sure to be denied.
-const MAX_FOLLOWED: usize = 128;
+const MAX_FOLLOWED: usize = 64;
 
 /// Where a script is followed from.
 #[derive(Clone, Copy, Debug)]
@@ -334,7 +334,7 @@ impl<'a> Walk<'a> {
     fn searched(&self, operand: Option<&Word>, from: &[PathBuf]) -> Vec<PathBuf> {
         let relative = operand.is_some_and(|word| !word.source.starts_with(['/', '.', '~']));
         let Some(values) = self.meant.filter(|_| relative) else { return Vec::new() };
-        let paths = values.possible("CDPATH");
+        let paths = values.assigned.texts("CDPATH");
         let dirs = paths.iter().flat_map(|path| path.split(':')).filter(|dir| !dir.is_empty());
         dirs.flat_map(|dir| from.iter().map(move |base| base.join(dir))).collect()
     }
@@ -363,8 +363,8 @@ impl<'a> Walk<'a> {
             None => match self.values.and_then(Fixed::home) {
                 Some(home) => vec![(home.to_owned(), true)],
                 None => {
-                    let set = self.meant.map(|values| values.possible("HOME")).unwrap_or_default();
-                    let set = set.into_iter().map(|home| (home, true));
+                    let set = self.meant.map_or(&[][..], |values| values.assigned.texts("HOME"));
+                    let set = set.iter().map(|home| (home.clone(), true));
                     set.chain([("~".to_owned(), false)]).collect()
                 }
             },
@@ -450,6 +450,7 @@ pub(super) fn below_home(text: &str, home: Option<&Path>) -> Option<PathBuf> {
 mod tests {
     use ona_testkit::Disk;
 
+    use super::super::assignments::Assignments;
     use super::*;
     use crate::shell;
 
@@ -461,8 +462,9 @@ mod tests {
         }
         let script = crate::commands::expand(shell::parse(source));
         let start = Start { world: &Disk, cwd: &root, home: None };
+        let assigned = &Assignments::default();
         let values =
-            Values { world: &Disk, script: &script, one_scope: false, dirs: &[], home: None };
+            Values { world: &Disk, script: &script, one_scope: false, dirs: &[], assigned };
         let found = match certainly {
             true => certain(&start, &script, &Fixed::new(source, values, None)),
             false => possible(&start, &script, &values),

@@ -7,18 +7,13 @@ use std::path::{Path, PathBuf};
 
 use ona_types::World;
 
+use super::assignments::Assignments;
 use crate::braces;
-use crate::commands;
 use crate::files::{self, is_glob};
 use crate::shell::{self, Loop, Script, Step, Word};
 
 /// The limit for the ways in which the words of a command are read.
-const MAX_READINGS: usize = 64;
-/// How deep values that are made of other values are followed.
-const MAX_DEPTH: usize = 4;
-/// Commands whose words may be assignments: for the line, or for what they run.
-const ASSIGNING: &[&str] = &["declare", "env", "export", "local", "readonly", "sudo", "typeset"];
-
+pub(super) const MAX_READINGS: usize = 64;
 /// What a line says about its variables.
 #[derive(Clone, Copy)]
 pub(super) struct Values<'a> {
@@ -28,8 +23,8 @@ pub(super) struct Values<'a> {
     pub(super) one_scope: bool,
     /// Wherever the line may go.
     pub(super) dirs: &'a [PathBuf],
-    /// The user's home, where it is known.
-    pub(super) home: Option<&'a Path>,
+    /// What it assigns.
+    pub(super) assigned: &'a Assignments,
 }
 
 /// The values of a variable; nothing stands for one that is not known.
@@ -41,10 +36,8 @@ impl Values<'_> {
     pub(super) fn readings(&self, words: &[Word], at: Place<'_>) -> Vec<Vec<Word>> {
         let words = words.iter().flat_map(braces::expanded).map(with_directory);
         // Where the line sets another home, `~` is that one.
-        let words =
-            words.map(
-                |word| if self.assigned("HOME").next().is_some() { with_home(word) } else { word },
-            );
+        let sets_home = self.assigned.sets("HOME");
+        let words = words.map(|word| if sets_home { with_home(word) } else { word });
         let words: Vec<Word> = words.flat_map(|word| self.options_among(word)).collect();
         let mut names: Vec<&str> = Vec::new();
         for word in words.iter().filter(|word| word.literal.is_none()) {
@@ -98,12 +91,11 @@ impl Values<'_> {
             return vec![Some(value)];
         }
         let own = at.loops.iter().rev().find(|one| one.name == name);
-        let alone =
-            !self.script.sets_beyond_loops && !later && self.assigned(name).next().is_none();
+        let alone = !self.script.sets_beyond_loops && !later && !self.assigned.sets(name);
         if let Some(values) = own.filter(|_| alone).and_then(|one| self.words(one)) {
             return values.into_iter().map(Some).collect();
         }
-        let assigned = self.assigned(name).flat_map(|value| self.meant(value, MAX_DEPTH));
+        let assigned = self.assigned.texts(name).iter().cloned();
         let looped = looped().filter_map(|one| self.words(one)).flatten();
         let mut choice: Choice = vec![None];
         for value in assigned.chain(looped).map(Some) {
@@ -112,46 +104,6 @@ impl Values<'_> {
             }
         }
         choice
-    }
-
-    /// What the line assigns to a variable, as written, wherever in it.
-    fn assigned(&self, name: &str) -> impl Iterator<Item = &str> {
-        let own = self.script.commands.iter().flat_map(|command| &command.assignments);
-        let own = own.map(|one| (one.name.as_str(), one.value.as_str()));
-        let assigning = self.script.commands.iter().filter(|command| {
-            commands::name(&command.words).is_some_and(|name| ASSIGNING.contains(&name))
-        });
-        let words = assigning.flat_map(|command| &command.words);
-        let others = words.filter_map(|word| word.source.split_once('='));
-        let all = own.chain(others.map(|(name, value)| (name.trim_matches(['"', '\'']), value)));
-        all.filter(move |(own, _)| *own == name).map(|(_, value)| value)
-    }
-
-    /// What a variable may be set to by the line, with what its values are made of.
-    pub(super) fn possible(&self, name: &str) -> Vec<String> {
-        self.assigned(name).flat_map(|value| self.meant(value, MAX_DEPTH)).collect()
-    }
-
-    /// The plain texts that a value may stand for: itself, or with the home and other values in it.
-    fn meant(&self, value: &str, depth: usize) -> Vec<String> {
-        if let Some(text) = plain(value) {
-            return vec![text];
-        }
-        if depth == 0 {
-            return Vec::new();
-        }
-        let word = with_home(Word { source: value.to_owned(), literal: None });
-        let mut all = vec![word.clone()];
-        for name in variables(&word.source) {
-            let assigned = self.assigned(name).flat_map(|value| self.meant(value, depth - 1));
-            let home = self.home.filter(|_| name == "HOME").and_then(Path::to_str);
-            let values: Vec<String> = assigned.chain(home.map(str::to_owned)).collect();
-            let set = |word: &Word| -> Vec<Word> {
-                values.iter().map(|value| with_value(word, name, value)).collect()
-            };
-            all = all.iter().flat_map(set).take(MAX_READINGS).collect();
-        }
-        all.into_iter().filter_map(|word| word.literal).collect()
     }
 
     /// Whether the line may set a variable.
@@ -274,7 +226,7 @@ fn is_plain(text: &str) -> bool {
 }
 
 /// What a value is without its quotes, if it is plain.
-fn plain(value: &str) -> Option<String> {
+pub(super) fn plain(value: &str) -> Option<String> {
     let quoted = |quote: char| value.strip_prefix(quote)?.strip_suffix(quote);
     let bare = quoted('"').or_else(|| quoted('\'')).unwrap_or(value);
     is_plain(bare).then(|| bare.to_owned())
@@ -312,7 +264,7 @@ fn with_directory(word: Word) -> Word {
 }
 
 /// A word with the home in front as the variable that it stands for.
-fn with_home(word: Word) -> Word {
+pub(super) fn with_home(word: Word) -> Word {
     let rest = word.source.strip_prefix('~').filter(|_| word.literal.is_none());
     match rest.filter(|rest| rest.is_empty() || rest.starts_with('/')) {
         Some(rest) => Word { source: format!("$HOME{rest}"), literal: None },
@@ -369,13 +321,9 @@ mod tests {
         let at = script.commands.len() - 1;
         let command = &script.commands[at];
         let dirs = ["/a".into(), "/b".into()];
-        let values = Values {
-            world: &Disk,
-            script: &script,
-            one_scope: true,
-            dirs: &dirs,
-            home: Some(Path::new("/home/u")),
-        };
+        let assigned = &Assignments::of(&script, Some(Path::new("/home/u")));
+        let values =
+            Values { world: &Disk, script: &script, one_scope: true, dirs: &dirs, assigned };
         let place = Place { command: Some(at), loops: &command.loops };
         let shown = |word: &Word| match &word.literal {
             Some(text) => text.clone(),

@@ -1,6 +1,6 @@
 //! Files that programs write without being told their names, or by options of programs that are not in the table.
 
-use super::{Access, Operand, Touched, files_named};
+use super::{Access, Operand, Touched, address, files_named};
 use crate::programs::{Arguments, Kind};
 use crate::shell::Word;
 
@@ -75,16 +75,15 @@ pub(super) fn orders(name: &str, words: &[Word], touched: &mut Touched) {
                 let why = "`curl` has patterns for files of its own";
                 touched.unsure.get_or_insert(why.to_owned());
             }
-            let Some(at) = text.to_ascii_lowercase().find("file:") else { continue };
-            let path = text[at + 5..].trim_start_matches("//");
-            let path = path.strip_prefix("localhost").unwrap_or(path).replace(['"', '\''], "");
-            if path.contains(['%', '{', '[', '$', '`', '\\']) {
+            let Some(path) = address::file(&text) else { continue };
+            if path.contains(['{', '[', '$', '`', '\\']) {
                 let why = "which file `curl` reads is only known at run time";
                 touched.unsure.get_or_insert(why.to_owned());
             }
-            for part in super::fixed_parts(&path) {
-                touched.files.push((Access::Reads, Operand::Fixed(part)));
-            }
+            let parts = super::fixed_parts(&path);
+            touched.patterns.extend(parts.iter().filter_map(|part| address::pattern(part)));
+            let parts = parts.into_iter().map(|part| (Access::Reads, Operand::Fixed(part)));
+            touched.files.extend(parts);
         }
     }
 }

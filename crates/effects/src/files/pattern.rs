@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use ona_types::World;
 
+use crate::path;
+
 /// Whether a word has no fixed text only because of `*`, `?` and `[…]`.
 pub(crate) fn is_glob(source: &str) -> bool {
     !source.contains(['$', '`', '~', '(', ')', '{', '}', '<', '>', '\'', '"', '\\'])
@@ -32,9 +34,7 @@ pub(crate) fn expand(world: &dyn World, dir: &Path, pattern: &str) -> Option<Vec
             let names = world.names(&dir, MAX_MATCHES - looked)?;
             looked += names.len();
             for name in names {
-                let fits = |name: &str| {
-                    (part.starts_with('.') || !name.starts_with('.')) && fits(part, name)
-                };
+                let fits = |name: &str| is_shown(part, name) && fits(part, name);
                 if name.to_str().is_none_or(fits) {
                     next.push(dir.join(&name));
                 }
@@ -47,6 +47,58 @@ pub(crate) fn expand(world: &dyn World, dir: &Path, pattern: &str) -> Option<Vec
         found.push(start.join(pattern));
     }
     Some(found)
+}
+
+/// A pattern whose files cannot be listed: they are too many, or it does not follow the usual rules.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wide {
+    /// From the root.
+    pattern: PathBuf,
+    /// Names that begin with a dot fit too, `**` stands for any directories, and capitals do not count.
+    loose: bool,
+    /// All that is below what it matches counts too.
+    whole: bool,
+}
+
+impl Wide {
+    pub(crate) fn new(dir: &Path, pattern: &str, loose: bool) -> Self {
+        Self { pattern: path::in_words(&dir.join(pattern)), loose, whole: false }
+    }
+
+    /// The same, with all that is below what it matches.
+    pub(crate) fn with_all_below(self, whole: bool) -> Self {
+        Self { whole, ..self }
+    }
+
+    /// Whether it may match this path, or something below it.
+    pub fn may_name(&self, path: &Path) -> bool {
+        let parts = |path: &Path| -> Vec<String> {
+            path.components().map(|part| part.as_os_str().to_string_lossy().into_owned()).collect()
+        };
+        self.fits(&parts(&self.pattern), &parts(path))
+    }
+
+    fn fits(&self, pattern: &[String], path: &[String]) -> bool {
+        match (pattern, path) {
+            (_, []) => true,
+            ([], _) => self.whole,
+            ([any, rest @ ..], [_, below @ ..]) if any == "**" && self.loose => {
+                self.fits(rest, path) || self.fits(pattern, below)
+            }
+            ([part, rest @ ..], [name, below @ ..]) => {
+                let fits = match self.loose {
+                    true => fits(&part.to_lowercase(), &name.to_lowercase()),
+                    false => is_shown(part, name) && fits(part, name),
+                };
+                fits && self.fits(rest, below)
+            }
+        }
+    }
+}
+
+/// Whether a name that begins with a dot is one that the pattern is about.
+fn is_shown(part: &str, name: &str) -> bool {
+    part.starts_with('.') || !name.starts_with('.')
 }
 
 /// One character of a pattern, or any number of them.
@@ -211,5 +263,25 @@ mod tests {
         }
         assert_eq!(names("*/c.rs"), ["a.rs/c.rs", "b.rs/c.rs", "sub/c.rs"]);
         assert_eq!(names("s*/*.rs"), ["sub/c.rs"]);
+    }
+
+    #[test]
+    fn a_pattern_that_cannot_be_listed_may_name_a_path_or_what_is_below_it() {
+        for (pattern, loose, expected) in [
+            ("~/*/*/*.key", false, false),
+            ("~/*/*/*.key", true, true),
+            ("~/.s*/v*/*", false, true),
+            ("~/.S*/V?ULT/*", false, false),
+            ("~/.S*/V?ULT/*", true, true),
+            ("~/**/vault/key", true, true),
+            ("~/**/key", true, true),
+            ("~/x/../.s*/*/key", false, true),
+            ("~/*", true, false),
+            ("~/**/other/x/y", true, true),
+            ("~/other/**", true, false),
+        ] {
+            let wide = Wide::new(Path::new("/"), &pattern.replace('~', "/home/u"), loose);
+            assert_eq!(wide.may_name(Path::new("/home/u/.s/vault")), expected, "{pattern} {loose}");
+        }
     }
 }

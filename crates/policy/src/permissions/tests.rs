@@ -13,6 +13,7 @@ mod hostile;
 mod patterns;
 mod reads;
 mod spellings;
+mod stores;
 mod writes;
 
 use super::*;
