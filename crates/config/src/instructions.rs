@@ -109,6 +109,8 @@ enum Problem {
         .0.parent().unwrap_or(.0).display()
     )]
     External(PathBuf),
+    #[error("it leads to {}, which holds credentials: it is never read as instructions", .0.display())]
+    Stored(PathBuf),
     #[error("imported by {}: more than 5 levels of imports", .0.display())]
     TooDeep(PathBuf),
     #[error("skipped: all instructions together exceed the limit of 40 MiB")]

@@ -20,4 +20,5 @@ pub use remedy::Change;
 pub use rule::{
     Anchors, Rule, RuleError, Scope, Source, TOOL_NAMES, server_tool_name, split_rules, tool_named,
 };
+pub use store::holds_credentials;
 pub use subject::{RuleFacts, RuleSubject};

@@ -13,6 +13,9 @@ use crate::keyring;
 /// Files of the system's keyring, below the home: of the Secret Service, and of macOS.
 const KEYRINGS: [&str; 2] = [".local/share/keyrings", "Library/Keychains"];
 
+/// How the path of ona's own store ends, wherever it is.
+const OWN: &str = "ona/vault";
+
 /// How many directories above ona's own store a program that is not known may not be given: `…/state/ona` and `…/state`.
 const LEVELS_ABOVE: usize = 2;
 
@@ -112,6 +115,12 @@ impl Store {
         given().any(|given| is_above(&given.target.real) || is_above(&given.target.named))
             || works()
     }
+}
+
+/// Whether a path looks like one in a store, as far as its end tells: for those who read files without a call.
+pub fn holds_credentials(path: &Path) -> bool {
+    let text = path.to_string_lossy();
+    KEYRINGS.iter().chain([&OWN]).any(|end| has_path(&text, end))
 }
 
 fn last_parts(dir: &Path, count: usize) -> String {

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use ona_files::resolve;
+use ona_policy::holds_credentials;
 use ona_types::hook::MemoryType;
 
 use super::{Problem, Roots};
@@ -52,6 +53,13 @@ impl Bounds {
     pub(super) fn excludes(&self, memory_type: MemoryType, named: &Path, real: &Path) -> bool {
         memory_type != MemoryType::Managed
             && (self.excludes.is_match(named) || self.excludes.is_match(real))
+    }
+
+    /// Whether a path is among stored credentials. Whose instructions lead there does not matter, but a project of
+    /// that name is none.
+    pub(super) fn stored(&self, real: &Path) -> bool {
+        let own = |inside: &PathBuf| real.starts_with(inside) && holds_credentials(inside);
+        holds_credentials(real) && !self.inside.iter().any(own)
     }
 
     /// Whether a path is outside the project, the further working directories and `dir`, and that matters: users and

@@ -204,6 +204,10 @@ impl Reader {
         if self.bounds.excludes(find.memory_type, path, &real) {
             return None;
         }
+        if self.bounds.stored(&real) {
+            self.warn(path, &Problem::Stored(real));
+            return None;
+        }
         if self.bounds.external(find.memory_type, &find.dir, &real) {
             self.warn(path, &Problem::External(real));
             return None;

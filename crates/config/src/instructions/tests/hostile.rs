@@ -63,6 +63,27 @@ fn imports_out_of_the_project_are_not_read() {
 }
 
 #[test]
+fn stored_credentials_are_nobodys_instructions() {
+    for store in ["~/.local/state/ona/vault/vault.key", "~/.local/share/keyrings/login.keyring"] {
+        let mut world = World::new(&[(store, "SECRET")]);
+        // Even where all of the home is a working directory.
+        world.roots.additional_dirs = vec![world.roots.home.clone()];
+        world.link("./inner", world.path(store));
+        let problem = Problem::Stored(world.path(store)).to_string();
+        for file in ["~/.claude/CLAUDE.md", "./CLAUDE.md"] {
+            for import in [format!("@{store}"), format!("@{}", world.path("./inner").display())] {
+                world.write(file, import.clone());
+                let (loaded, _) = world.load();
+                assert!(!told(&loaded).concat().contains("SECRET"), "{file}: {import}");
+                let said: Vec<&str> = loaded.warnings.iter().map(|w| w.problem.as_str()).collect();
+                assert_eq!(said, [problem.as_str()], "{file}: {import}");
+            }
+            world.write(file, String::new());
+        }
+    }
+}
+
+#[test]
 fn links_within_the_project_are_followed() {
     let world =
         World::new(&[("./docs/x.md", "text @y.md"), ("./y.md", "y"), ("./r/one.md", "one")]);
