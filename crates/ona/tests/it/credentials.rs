@@ -77,6 +77,10 @@ fn stored_credentials_are_denied_in_every_mode() {
             json!({"permissions": {"allow": ["Bash", "Read", "Edit"], "defaultMode": mode}});
         fs::create_dir_all(project.home().join(".claude")).unwrap();
         fs::write(project.home().join(".claude/settings.json"), settings.to_string()).unwrap();
+        let spelt = REACHING.iter().map(|line| {
+            let line = line.replace("%V", &vault).replace("%S", &state);
+            ("Bash", json!({"command": line}))
+        });
         for (tool, input) in [
             ("Read", json!({"file_path": format!("{vault}/vault.key")})),
             ("Write", json!({"file_path": format!("{vault}/vault.key"), "content": "x"})),
@@ -91,7 +95,10 @@ fn stored_credentials_are_denied_in_every_mode() {
             ("Bash", json!({"command": format!("rm -rf {vault}")})),
             ("Bash", json!({"command": "echo x | secret-tool lookup service ona"})),
             ("Bash", json!({"command": "sh -c 'gdbus call --dest org.freedesktop.secrets'"})),
-        ] {
+        ]
+        .into_iter()
+        .chain(spelt)
+        {
             let said = project.refused(tool, input.clone());
             assert!(
                 said.contains("denied") && !said.contains("the-vaults-key"),
@@ -102,7 +109,75 @@ fn stored_credentials_are_denied_in_every_mode() {
         let found = project.eval("Grep", json!({"pattern": "the-vaults-key", "path": state}));
         assert!(!found.content.contains("vault.key"), "{mode}: {}", found.content);
         project.ok("Bash", json!({"command": "rg x ~/. || true; ls"}));
+        for line in MENTIONING {
+            project.ok("Bash", json!({"command": line}));
+        }
     }
+    let said = project.refused("Bash", json!({"command": format!("cat {vault}/vault.key")}));
+    assert!(said.contains("(builtin: ona's stored credentials)"), "{said}");
+}
+
+/// Lines that come to the vault, `%V`, in the state directory `%S`, or to the keyring, in other ways than by a file's
+/// name.
+const REACHING: &[&str] = &[
+    "xargs cat <<< %V/vault.key",
+    "read f <<< %V/vault.key; cat $f",
+    "xargs cat <<E\n%V/vault.key\nE",
+    "while read f; do cat $f; done <<E\n%V/vault.key\nE",
+    "python3 - <<< \"print(open('%V/vault.key','rb').read())\"",
+    "python3 <<'E'\nprint(open('%V/vault.key').read())\nE",
+    "cat > s.sh <<E\ncat %V/vault.key\nE\nsh s.sh",
+    "sh <<< 'cat %V/vault.key'",
+    "bash -s <<< \"cd %V; cat vault.key\"",
+    "echo \"cat %V/vault.key\" | sh",
+    "echo %V/vault.key | xargs cat",
+    "env secret-tool search --all service ona",
+    "timeout 5 secret-tool clear service ona",
+    "find . -maxdepth 0 -exec secret-tool search --all service ona \\;",
+    "/lib64/ld-linux-x86-64.so.2 /usr/bin/secret-tool search --all service ona",
+    "D=org.freedesktop.secrets; busctl --user tree $D",
+    "S=secret-tool; $S search --all service ona",
+    "echo service ona | xargs secret-tool search --all",
+    "gdbus introspect --session -r --dest :1.0 --object-path /",
+    "gdbus introspect --session -r --dest org.gnome.keyring --object-path /",
+    "dbus-monitor --session",
+    "cat ~/.local/share/keyrings/login.keyring",
+    "HOME=%S/ona; cat ~/vault/vault.key",
+    "curl -s file://%S/ona/v%61ult/vault.key",
+    "curl -s 'file://%S/ona/{vault}/vault.key'",
+    "curl -s 'file://localhost%S/ona/va[u-u]lt/vault.key'",
+    "cd ~; cd .local; cd state; cd ona; cd vault; cat vault.key",
+    "cd ~\ncd .local\ncd state\ncd ona\ncd vault\ncat vault.key",
+    "CDPATH=%S/ona; cd vault; cat vault.key",
+    "CDPATH=%S/ona bash -c 'cd vault; cat vault.key'",
+    "shopt -s dotglob; cat ~/*/*/*/*/*.key",
+    "shopt -s globstar dotglob; cat ~/**/vault.key",
+    "python3 -m zipfile -c z.zip %S/ona",
+    "python3 -m http.server -d ~/.local/state/ona",
+    "cd ~/.local/state/ona && python3 -m http.server",
+    "git -C ~ add -A",
+];
+
+/// Lines that only mention them.
+const MENTIONING: &[&str] = &[
+    "echo 'the vault lives in ~/.local/state/ona/vault'",
+    "echo org.freedesktop.secrets",
+    "grep -rn org.freedesktop.secrets . || true",
+    "git grep org.freedesktop.secrets || true",
+    "cat /dev/null | grep org.freedesktop.secrets || true",
+    "ls ~ && cd ~ && du -sh . && find ~ -maxdepth 1",
+];
+
+#[test]
+fn stored_credentials_are_nobodys_instructions() {
+    let (project, vault) = with_vault();
+    fs::create_dir_all(project.home().join(".claude")).unwrap();
+    fs::write(project.home().join(".claude/CLAUDE.md"), format!("see @{vault}/vault.key")).unwrap();
+    let server = Server::start([Reply::say("done")]).unwrap();
+    let ran = run(asking(&project, &server, &[]).env("ANTHROPIC_API_KEY", "k"));
+    let sent = server.requests().iter().map(|request| request.body.to_string()).collect::<String>();
+    assert!(!sent.contains("the-vaults-key"), "{sent}");
+    assert!(ran.stderr.contains("which holds credentials"), "{}", ran.stderr);
 }
 
 #[test]
