@@ -234,9 +234,11 @@ impl Effects {
         effects.written = written::written(&start, &script, &fixed, &possible);
         let mut hiding = Vec::new();
         let line = Line { source, script: &script };
+        let loose = commands::loosens_patterns(&script);
         for (at, command) in script.commands.iter().enumerate() {
             let written = effects.writes.len();
-            let scene = Scene { world, home, dirs: &possible.commands[at], line, at, written };
+            let dirs = &possible.commands[at];
+            let scene = Scene { world, home, dirs, line, at, written, loose };
             let known = Known { world, script: &script, dirs: scene.dirs };
             let place = Place { command: Some(at), loops: &command.loops };
             // A variable such as PATH may hold directories.
@@ -340,7 +342,8 @@ impl Effects {
                                 .collect(),
                         };
                         let line = Line { source: "", script };
-                        let scene = Scene { world, home, dirs, line, at: 0, written: 0 };
+                        let loose = commands::loosens_patterns(script);
+                        let scene = Scene { world, home, dirs, line, at: 0, written: 0, loose };
                         for part in &parts {
                             targets.extend(self.targets(&scene, part));
                         }
@@ -473,8 +476,9 @@ impl Effects {
         let dirs = self.dirs.clone();
         let line = Line { source: "", script };
         let written = self.writes.len();
-        let scene =
-            Scene { world: start.world, home: start.home, dirs: &dirs, line, at: 0, written };
+        let (world, home) = (start.world, start.home);
+        let loose = commands::loosens_patterns(script);
+        let scene = Scene { world, home, dirs: &dirs, line, at: 0, written, loose };
         for Listed { root, skips } in listed.into_iter().flatten() {
             for access in [Access::Reads, access] {
                 let by = XARGS.to_owned();
@@ -522,7 +526,7 @@ impl Effects {
         if !text.contains(['*', '?', '[']) {
             return;
         }
-        let loose = commands::loosens_patterns(scene.line.script);
+        let loose = scene.loose;
         let home = places::below_home(text, scene.home);
         let below_home = home.iter().filter_map(|path| Some((Path::new("/"), path.to_str()?)));
         let here = scene.dirs.iter().map(|dir| (dir.as_path(), text));
@@ -575,6 +579,8 @@ struct Scene<'a> {
     at: usize,
     /// How many of the files that the line writes are written before it.
     written: usize,
+    /// Patterns match more names than usual.
+    loose: bool,
 }
 
 /// What a text names, from any of these directories; with a `~` in front it may be below the user's home.

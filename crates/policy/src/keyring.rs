@@ -20,6 +20,9 @@ const ON_THE_BUS: &[&str] = &[
 const BUS_TOOLS: &[&str] =
     &["busctl", "dbus-monitor", "dbus-send", "gdbus", "qdbus", "qdbus6", "qdbus-qt5"];
 
+/// Programs whose names are words of everyday language.
+const PLAIN_WORDS: &[&str] = &["keyring", "security"];
+
 /// Parts of a rule that says which messages to show.
 const MATCHES: &[&str] = &["interface=", "sender=", "destination=", "path=", "path_namespace="];
 
@@ -38,7 +41,14 @@ pub(crate) fn may_reach_credentials(effects: &Effects) -> bool {
 fn asks(words: &[Word]) -> bool {
     let starts = if commands::may_do_anything(words) { words.len() } else { words.len().min(1) };
     let is_fed = |start: usize| (0..start).any(|at| commands::is_feeder(&words[at..]));
-    (0..starts).any(|start| asks_itself(&words[start..], is_fed(start)))
+    // A word that means something else in most places counts only where it is sure to be run.
+    let is_run = |start: usize| {
+        let text = words[start].literal.as_deref().unwrap_or_default();
+        start == 0 || !PLAIN_WORDS.contains(&text) || !commands::suffixes(words).is_empty()
+    };
+    (0..starts)
+        .filter(|start| is_run(*start))
+        .any(|start| asks_itself(&words[start..], is_fed(start)))
 }
 
 fn asks_itself(words: &[Word], is_fed: bool) -> bool {
@@ -122,7 +132,8 @@ mod tests {
             "security find-generic-password -s ona -w",
             "security dump-keychain -d",
             "keyring -b x.Keyring get ona login",
-            "python3 -m keyring get ona login",
+            "sudo keyring get ona login",
+            "env security dump-keychain",
             "kwallet-query -l kdewallet",
         ] {
             assert!(reaches(line), "{line}");
@@ -133,6 +144,7 @@ mod tests {
             "security cms -D -i x",
             "keyring get github me",
             "keyring --list-backends",
+            "make security keychain",
             "echo secret-tool",
             "which secret-tool",
             "command -v secret-tool",

@@ -12,6 +12,8 @@ use crate::keyring;
 
 /// Files of the system's keyring, below the home: of the Secret Service, and of macOS.
 const KEYRINGS: [&str; 2] = [".local/share/keyrings", "Library/Keychains"];
+/// Another way to say where the first of them are.
+const IN_DATA_HOME: &str = "XDG_DATA_HOME/keyrings";
 
 /// How the path of ona's own store ends, wherever it is.
 const OWN: &str = "ona/vault";
@@ -28,8 +30,8 @@ pub(crate) struct Store {
     pub(crate) what: &'static str,
     /// It is there.
     exists: bool,
-    /// How its path ends, however it begins: with a variable, or in a text for another program.
-    end: String,
+    /// How its path may end, however it begins: with a variable, or in a text for another program.
+    ends: Vec<String>,
     /// Directories above it that no program that is not known is given, or runs in.
     above: Vec<PathBuf>,
     /// It is ona's own, and the system's keyring may stand in for it.
@@ -46,7 +48,7 @@ impl Store {
             Self {
                 what: "ona's stored credentials",
                 exists: around.world.exists(dir),
-                end: last_parts(dir, 2),
+                ends: vec![last_parts(dir, 2)],
                 above: above.collect(),
                 is_own: true,
                 dir: dir.clone(),
@@ -57,7 +59,7 @@ impl Store {
             Self {
                 what: "the files of the system's keyring",
                 exists: around.world.exists(&dir),
-                end: (*below).to_owned(),
+                ends: vec![(*below).to_owned(), IN_DATA_HOME.to_owned()],
                 above: Vec::new(),
                 is_own: false,
                 dir,
@@ -84,7 +86,8 @@ impl Store {
 
     /// Whether a text has the path, or its end.
     fn is_spelt(&self, text: &str) -> bool {
-        spellings(text).iter().any(|text| has_path(text, &self.end))
+        let texts = spellings(text);
+        self.ends.iter().any(|end| texts.iter().any(|text| has_path(text, end)))
     }
 
     /// Whether a text has the path of the directory that holds it: what is not understood may go on from there.
@@ -128,9 +131,9 @@ fn last_parts(dir: &Path, count: usize) -> String {
     parts[parts.len().saturating_sub(count)..].join("/")
 }
 
-/// A text without quotes, as it stands, decoded, and with the shortest paths.
+/// A text without quotes and braces, as it stands, decoded, and with the shortest paths.
 fn spellings(text: &str) -> [String; 3] {
-    let bare = text.replace("\\\n", "").replace(['"', '\'', '\\'], "");
+    let bare = text.replace("\\\n", "").replace(['"', '\'', '\\', '{', '}'], "");
     let decoded = ona_effects::path::decoded(&bare);
     let mut parts: Vec<&str> = Vec::new();
     for (at, part) in decoded.split('/').enumerate() {

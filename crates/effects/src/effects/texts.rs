@@ -6,7 +6,7 @@
 use super::Run;
 use super::values::{Place, Values, variables};
 use crate::commands;
-use crate::files;
+use crate::files::{self, Access};
 use crate::git_options::GitCall;
 use crate::programs::{self, Kind, Operands};
 use crate::shell::{Command, Direction, Script, Step, Word};
@@ -100,7 +100,10 @@ fn passes_on(command: &Command) -> bool {
                 && !has("--stdin")
         }
         Some("printf") => !has("-v"),
-        Some(name) if FILTERS.contains(&name) => !has("--"),
+        Some(name) if FILTERS.contains(&name) => {
+            let writes = |(access, _): &(Access, _)| *access == Access::Writes;
+            !has("--") && !files::touched(words).files.iter().any(writes)
+        }
         Some(name) => PRINTERS.contains(&name) || SEARCHERS.contains(&name),
     }
 }
@@ -208,6 +211,9 @@ mod tests {
             "exec > x; echo a/NAME; exec > /dev/null; sh x",
             "echo a/NAME; cat $_",
             "printf -v x a/NAME; cat $x",
+            "echo a/NAME | sort -o x",
+            "echo a/NAME | uniq - x",
+            "trap 'cat $_' EXIT; echo a/NAME",
             "echo() { cat $1; }; echo a/NAME",
             "grep -o a/NAME x | xargs cat",
             "bash -c 'echo a/NAME'",

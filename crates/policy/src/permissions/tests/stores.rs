@@ -72,6 +72,8 @@ fn a_store_is_denied_however_its_path_begins() {
             "cat ~/.local/share/keyrings/login.keyring",
             "rm -r ~/.local/share/keyrings",
             "cp $HOME/.local/share/keyrings/* .",
+            "cat $XDG_DATA_HOME/keyrings/login.keyring",
+            "cat ${XDG_DATA_HOME:-$HOME/.local/share}/keyrings/login.keyring",
         ],
         Deny,
     );
