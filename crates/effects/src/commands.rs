@@ -288,16 +288,11 @@ pub(crate) fn unsafe_export(command: &Command) -> Option<&str> {
     found.map(|(name, _)| name)
 }
 
-/// Words that make bash match more names by a pattern than usual: hidden ones, deeper ones, in other capitals.
+/// Words that make patterns match more names than usual: hidden ones, deeper ones, in other capitals; and shells with
+/// patterns of their own.
+#[rustfmt::skip]
 const LOOSENING: &[&str] = &[
-    "shopt",
-    "dotglob",
-    "globstar",
-    "nocaseglob",
-    "extglob",
-    "BASHOPTS",
-    "GLOBIGNORE",
-    "globdots",
+    "shopt", "dotglob", "globstar", "nocaseglob", "extglob", "BASHOPTS", "GLOBIGNORE", "globdots", "zsh", "fish",
 ];
 
 /// Whether patterns of the line may match more names than usual.

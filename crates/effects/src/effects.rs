@@ -46,6 +46,8 @@ pub struct Effects {
     pub trees: Vec<Tree>,
     /// What git does with files that it tracks: in which checkouts, and below what.
     pub tracked: Vec<TrackedFiles>,
+    /// Directories whose files are named to other commands of the line.
+    pub listed: Vec<Listing>,
     /// Arguments of unknown programs that could be files.
     pub given: Vec<Given>,
     /// Hosts it speaks to.
@@ -104,6 +106,15 @@ pub struct Given {
     pub is_file: bool,
     /// Whether the program may write it is not known.
     pub may_write: bool,
+}
+
+/// A directory whose files a command names to another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listing {
+    /// Where it begins.
+    pub root: Target,
+    /// How deep it goes, if that is limited.
+    pub depth: Option<usize>,
 }
 
 /// Who goes through the files that it is told of.
@@ -255,6 +266,7 @@ impl Effects {
             hiding.push((known.hides_options(&command.words), hides_target));
         }
         effects.texts = texts::texts(source, &values, &effects.runs);
+        effects.list(&start, &script, &fixed, &possible);
         effects.feed(&start, &script);
         effects.link(&script);
         effects.commands = script.commands;
@@ -398,6 +410,15 @@ impl Effects {
         let mut dirs = scene.dirs.to_vec();
         for dir in &chdirs {
             let there = self.targets(scene, dir);
+            if let Some(program) =
+                commands::name(words).filter(|_| commands::may_do_anything(words))
+            {
+                let given = |target: &Target| {
+                    let (program, target) = (program.to_owned(), target.clone());
+                    Given { program, target, is_file: false, may_write: false }
+                };
+                self.given.extend(there.iter().map(given));
+            }
             for target in there.into_iter().flat_map(|target| [target.real, target.named]) {
                 if !dirs.contains(&target) {
                     dirs.push(target);
@@ -484,6 +505,34 @@ impl Effects {
                 let by = XARGS.to_owned();
                 let (root, skips) = (root.clone(), skips.clone());
                 self.go_through(&scene, &files::Tree { access, root, skips, by });
+            }
+        }
+    }
+
+    /// Notes which directories are searched for names that something else in the line may act on.
+    fn list(
+        &mut self,
+        start: &places::Start<'_>,
+        script: &Script,
+        fixed: &fixed::Fixed<'_>,
+        places: &places::Places,
+    ) {
+        if texts::is_idle(script) || !script.steps.contains(&Step::Enter) {
+            return;
+        }
+        for (at, command) in script.commands.iter().enumerate() {
+            let words = fixed.command(command, at).words;
+            if !commands::name(&words).is_some_and(commands::is_finder) {
+                continue;
+            }
+            let depth = files::depth(&words);
+            for Listed { root, .. } in files::listed(&words).unwrap_or_default() {
+                let root = match &root {
+                    Some(Operand::Fixed(root) | Operand::Glob(root)) => root.as_str(),
+                    None => ".",
+                };
+                let roots = named_from(start.world, start.home, &places.commands[at], root);
+                self.listed.extend(roots.into_iter().map(|root| Listing { root, depth }));
             }
         }
     }
@@ -588,7 +637,7 @@ fn named_from(world: &dyn World, home: Option<&Path>, dirs: &[PathBuf], text: &s
     let mut targets: Vec<Target> =
         dirs.iter().filter_map(|dir| Target::of(world, dir, text).ok()).collect();
     if let Some(path) = places::below_home(text, home) {
-        let found = match path.to_str().filter(|path| path.contains(['*', '?'])) {
+        let found = match path.to_str().filter(|path| path.contains(['*', '?', '['])) {
             Some(pattern) => files::expand(world, Path::new("/"), pattern).unwrap_or_default(),
             None => vec![path],
         };

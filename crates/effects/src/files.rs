@@ -22,7 +22,7 @@ pub use address::decoded;
 pub(crate) use archives::{Format, Unpacked, members};
 pub(crate) use derived::Derived;
 pub(crate) use git::{InGit, Patch};
-pub(crate) use lists::{Listed, listed};
+pub(crate) use lists::{Listed, depth, listed};
 pub use pattern::Wide;
 pub(crate) use pattern::{expand, is_glob};
 use tables::RECURSIVE;

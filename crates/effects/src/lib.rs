@@ -25,6 +25,8 @@ mod wrappers;
 pub use ona_shell as shell;
 pub use ona_types::World;
 
-pub use effects::{Access, Effects, Given, Run, Skips, Start, TrackedFiles, Tree, Wide, Written};
+pub use effects::{
+    Access, Effects, Given, Listing, Run, Skips, Start, TrackedFiles, Tree, Wide, Written,
+};
 pub use read_only::{git_only_reads, why_git_is_not_free};
 pub use surroundings::Surroundings;

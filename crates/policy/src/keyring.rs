@@ -33,8 +33,33 @@ pub(crate) fn may_reach_credentials(effects: &Effects) -> bool {
         let bare = text.replace(['"', '\'', '\\'], "");
         ON_THE_BUS.iter().any(|name| bare.contains(name))
     };
-    effects.texts.iter().any(named)
+    let says = |text: &String| orders(text);
+    let tool = |text: &String| text.contains("secret-tool");
+    let service =
+        |text: &String| words_of(text).windows(2).any(|pair| pair == ["service", SERVICE]);
+    effects.texts.iter().any(|text| named(text) || says(text))
+        || effects.unread && effects.texts.iter().any(tool) && effects.texts.iter().any(service)
         || effects.runs.iter().flat_map(|run| &run.readings).any(|words| asks(words))
+}
+
+/// Whether a text for another program has a command that asks for them.
+fn orders(text: &str) -> bool {
+    let words = words_of(text);
+    let word = |text: &&str| Word { source: (*text).to_owned(), literal: Some((*text).to_owned()) };
+    words.windows(2).enumerate().any(|(at, pair)| {
+        let is_order = match commands::base_name(pair[0]) {
+            "secret-tool" => matches!(pair[1], "clear" | "lookup" | "search"),
+            "security" => pair[1].ends_with("-password") || pair[1].ends_with("-keychain"),
+            _ => false,
+        };
+        is_order && asks_itself(&words[at..].iter().map(word).collect::<Vec<_>>(), false)
+    })
+}
+
+/// The words of a text in another language, without its signs.
+fn words_of(text: &str) -> Vec<&str> {
+    let is_sign = |c: char| c.is_whitespace() || "\"'`,;|&()[]{}".contains(c);
+    text.split(is_sign).filter(|word| !word.is_empty()).collect()
 }
 
 /// Whether a command asks for them, or what it runs: whatever is not known to leave its words alone may run them.

@@ -6,7 +6,8 @@
 
 use std::path::{Path, PathBuf};
 
-use ona_effects::{Effects, Surroundings, Tree, commands};
+use ona_effects::shell::Word;
+use ona_effects::{Effects, Listing, Surroundings, Tree, commands};
 
 use crate::keyring;
 
@@ -81,7 +82,9 @@ impl Store {
             || effects.texts.iter().any(|text| self.is_spelt(text))
             || self.is_handed_over(effects)
             || self.is_own && keyring::may_reach_credentials(effects)
-            || effects.unread && self.is_nearly_spelt(effects)
+            || effects.listed.iter().any(|listing| self.is_listed(listing))
+            || (effects.unread || feeds(effects)) && self.is_nearly_spelt(effects)
+            || self.is_spelt_in_pieces(effects)
     }
 
     /// Whether a text has the path, or its end.
@@ -95,6 +98,21 @@ impl Store {
         let Some(end) = self.above.first().map(|dir| last_parts(dir, 2)) else { return false };
         let spelt = |text: &String| spellings(text).iter().any(|text| has_path(text, &end));
         effects.texts.iter().any(spelt)
+    }
+
+    /// Whether one text has the path of the directory that holds it, and one the name of the store: a variable, a link or
+    /// a program may put them together.
+    fn is_spelt_in_pieces(&self, effects: &Effects) -> bool {
+        let name = last_parts(&self.dir, 1);
+        let named = |text: &String| spellings(text).iter().any(|text| has_path(text, &name));
+        self.is_nearly_spelt(effects) && effects.texts.iter().any(named)
+    }
+
+    /// Whether its files may be named to other commands.
+    fn is_listed(&self, listing: &Listing) -> bool {
+        let below = self.dir.strip_prefix(&listing.root.real).map(|below| below.iter().count());
+        let reaches = |below: usize| listing.depth.is_none_or(|depth| depth >= below);
+        self.exists && below.is_ok_and(reaches)
     }
 
     /// Whether a command goes through it.
@@ -118,6 +136,14 @@ impl Store {
         given().any(|given| is_above(&given.target.real) || is_above(&given.target.named))
             || works()
     }
+}
+
+/// Whether a command of the line takes names from its input.
+fn feeds(effects: &Effects) -> bool {
+    let fed = |words: &[Word]| {
+        std::iter::once(words).chain(commands::suffixes(words)).any(commands::is_feeder)
+    };
+    effects.commands.iter().any(|command| fed(&command.words))
 }
 
 /// Whether a path looks like one in a store, as far as its end tells: for those who read files without a call.

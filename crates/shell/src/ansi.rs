@@ -1,7 +1,7 @@
 //! `$'…'`: text with escapes that bash decodes.
 
 /// The text that `$'…'` stands for; `None` if it is not valid text or not certain.
-pub(super) fn decoded(inner: &str) -> Option<String> {
+pub fn decoded(inner: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(inner.len());
     let mut rest = inner;
     while let Some(next) = rest.chars().next() {

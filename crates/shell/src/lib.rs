@@ -17,6 +17,7 @@ mod builtins;
 mod plain;
 mod steps;
 
+pub use ansi::decoded as ansi_text;
 pub use plain::is_private_variable;
 
 pub use steps::{Branch, Step};

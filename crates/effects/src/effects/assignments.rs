@@ -17,18 +17,22 @@ const ASSIGNING: &[&str] = &["declare", "env", "export", "local", "readonly", "s
 
 /// The variables that a line sets, each with the texts that are known.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Assignments(HashMap<String, Vec<String>>);
+pub(super) struct Assignments {
+    known: HashMap<String, Vec<String>>,
+    /// The user's home, where it is known.
+    home: Option<String>,
+}
 
 impl Assignments {
     pub(super) fn of(script: &Script, home: Option<&Path>) -> Self {
         let given = given(script);
-        let home = home.and_then(Path::to_str);
-        let mut all = Self::default();
+        let home = home.and_then(Path::to_str).map(str::to_owned);
+        let mut all = Self { home, ..Self::default() };
         for _ in 0..MAX_ROUNDS {
             let mut grown = false;
             for (name, value) in &given {
-                let texts = all.meant(value, home);
-                let known = all.0.entry((*name).to_owned()).or_default();
+                let texts = all.meant(value);
+                let known = all.known.entry((*name).to_owned()).or_default();
                 for text in texts {
                     if known.len() < MAX_READINGS && !known.contains(&text) {
                         known.push(text);
@@ -45,15 +49,22 @@ impl Assignments {
 
     /// Whether the line sets a variable.
     pub(super) fn sets(&self, name: &str) -> bool {
-        self.0.contains_key(name)
+        self.known.contains_key(name)
     }
 
     /// What it may set it to.
     pub(super) fn texts(&self, name: &str) -> &[String] {
-        self.0.get(name).map_or(&[], Vec::as_slice)
+        self.known.get(name).map_or(&[], Vec::as_slice)
     }
 
-    fn meant(&self, value: &str, home: Option<&str>) -> Vec<String> {
+    /// A word with the user's home for a `~` in front, unless the line may set another.
+    pub(super) fn at_home(&self, source: &str) -> Option<String> {
+        let rest = source.strip_prefix('~').filter(|rest| rest.is_empty() || rest.starts_with('/'));
+        let home = self.home.as_ref().filter(|_| !self.sets("HOME"))?;
+        Some(format!("{home}{}", rest?))
+    }
+
+    fn meant(&self, value: &str) -> Vec<String> {
         if let Some(text) = plain(value) {
             return vec![text];
         }
@@ -66,7 +77,7 @@ impl Assignments {
         }
         let mut all = vec![word.clone()];
         for name in names {
-            let home = home.filter(|_| name == "HOME");
+            let home = self.home.as_deref().filter(|_| name == "HOME");
             let values = || self.texts(name).iter().map(String::as_str).chain(home);
             let set = |word: &Word| -> Vec<Word> {
                 values().map(|value| with_value(word, name, value)).collect()

@@ -68,7 +68,7 @@ fn add(word: &Word, found: &mut Vec<String>) {
 
 /// Whether what a command of the line prints is not acted on by another: nothing leads from one to the other, or all of
 /// them only print, search and pass on.
-fn is_idle(script: &Script) -> bool {
+pub(super) fn is_idle(script: &Script) -> bool {
     let leads = |step: &Step| matches!(step, Step::Enter | Step::Later);
     let stays = |at: &crate::shell::Redirect| {
         at.direction == Direction::Read || at.target.literal.as_deref().is_some_and(files::is_sink)

@@ -34,7 +34,7 @@ impl Values<'_> {
     /// The words in every way in which they may be meant, in one of which the command certainly runs: what is not known
     /// stands there as it is written.
     pub(super) fn readings(&self, words: &[Word], at: Place<'_>) -> Vec<Vec<Word>> {
-        let words = words.iter().flat_map(braces::expanded).map(with_directory);
+        let words = words.iter().flat_map(braces::expanded).map(with_directory).map(with_decoded);
         // Where the line sets another home, `~` is that one.
         let sets_home = self.assigned.sets("HOME");
         let words = words.map(|word| if sets_home { with_home(word) } else { word });
@@ -169,6 +169,14 @@ impl Values<'_> {
                         values.extend(self.matching(dir, &word.source)?);
                     }
                 }
+                None if let Some(path) = self.assigned.at_home(&word.source) => {
+                    let found = match is_plain(&path) {
+                        true => vec![path],
+                        false if is_glob(&path) => self.matching(Path::new(""), &path)?,
+                        false => return None,
+                    };
+                    values.extend(found);
+                }
                 None => {
                     let texts = braces::texts(&word.source)?;
                     let plain = texts.iter().all(|text| is_plain(text));
@@ -261,6 +269,25 @@ fn with_directory(word: Word) -> Word {
         Some(source) => Word { source, literal: None },
         None => word,
     }
+}
+
+/// A word with what stands in `$'…'` as it is meant, where that is plain.
+fn with_decoded(word: Word) -> Word {
+    let mut parts = word.source.split("$'");
+    if word.literal.is_some() || !word.source.contains("$'") {
+        return word;
+    }
+    let mut source = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let decoded = part.split_once('\'').and_then(|(inner, behind)| {
+            Some(format!("{}{behind}", shell::ansi_text(inner).filter(|text| is_plain(text))?))
+        });
+        match decoded {
+            Some(text) => source.push_str(&text),
+            None => return word,
+        }
+    }
+    Word { source, literal: None }
 }
 
 /// A word with the home in front as the variable that it stands for.
@@ -356,6 +383,8 @@ mod tests {
             ("cat '$f'", &["cat $f"]),
             // Values that are made of others, and another home.
             ("f=~/a; g=\"$f/b\"; cat $g/c", &["cat ?$g/c", "cat /home/u/a/b/c"]),
+            ("for f in ~/a; do cat $f; done", &["cat /home/u/a"]),
+            ("cat $x/$'\\x61b'", &["cat ?$x/ab"]),
             ("export f=a; cat $f", &["cat ?$f", "cat a"]),
             ("env f=a sh x; cat $f", &["cat ?$f", "cat a"]),
             ("HOME=/x; cat ~/y", &["cat /x/y"]),

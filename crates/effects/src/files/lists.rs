@@ -71,6 +71,13 @@ pub(crate) fn listed(words: &[Word]) -> Option<Vec<Listed>> {
     (lists && named.unsure.is_none()).then(|| roots.collect())
 }
 
+/// How deep a searching command is told to go.
+pub(crate) fn depth(words: &[Word]) -> Option<usize> {
+    let options = ["-maxdepth", "--max-depth", "-d"];
+    let at = words.iter().position(|word| options.contains(&word.source.as_str()))?;
+    words.get(at + 1)?.literal.as_deref()?.parse().ok()
+}
+
 /// What of its directories a command does not name.
 fn skips(name: &str, words: &[Word], has: impl Fn(&str, &[char]) -> bool) -> Skips {
     let hidden = match name {
@@ -92,6 +99,14 @@ fn skips(name: &str, words: &[Word], has: impl Fn(&str, &[char]) -> bool) -> Ski
 mod tests {
     use super::*;
     use crate::shell;
+
+    #[test]
+    fn a_search_may_be_told_how_deep_to_go() {
+        let depth = |source: &str| depth(&shell::parse(source).commands.remove(0).words);
+        assert_eq!(depth("find . -maxdepth 2 -name x"), Some(2));
+        assert_eq!(depth("fd -d 3 x"), Some(3));
+        assert_eq!(depth("find . -maxdepth $n"), None);
+    }
 
     #[test]
     fn what_only_lists_names_is_known() {
