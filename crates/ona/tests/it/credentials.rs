@@ -156,6 +156,9 @@ const REACHING: &[&str] = &[
     "python3 -m http.server -d ~/.local/state/ona",
     "cd ~/.local/state/ona && python3 -m http.server",
     "git -C ~ add -A",
+    "find ~ -name vault.key | xargs cat",
+    "a=(~/.local/state/ona); cat ${a[0]}/vault/vault.key",
+    "echo 'secret-tool search --all service ona' | sh",
 ];
 
 /// Lines that only mention them.
