@@ -24,8 +24,8 @@ impl StreamMask {
             (Some("content_block_delta"), Some(key)) => {
                 let held = self.held.remove(&index).map(|(.., text)| text).unwrap_or_default();
                 let text = held + raw["delta"][key].as_str().unwrap_or_default();
-                let keep = redactor.open_end(&text);
-                let (now, later) = text.split_at(text.len() - keep);
+                let certain = redactor.certain(text.as_bytes());
+                let (now, later) = text.split_at(text.floor_char_boundary(certain));
                 if !later.is_empty() {
                     let kind = raw["delta"]["type"].clone();
                     self.held.insert(index, (key, kind, later.to_owned()));
@@ -36,7 +36,8 @@ impl StreamMask {
             }
             (Some("content_block_stop"), _) => {
                 let held = self.held.remove(&index).map(|(key, kind, text)| {
-                    // The rest was not the start of a secret.
+                    // It may hold a secret, but is not the start of one.
+                    let text = redactor.mask_live(&text);
                     json!({"type": "content_block_delta", "index": index, "delta": {"type": kind, key: text}})
                 });
                 held.into_iter().chain([raw]).collect()
@@ -60,11 +61,13 @@ mod tests {
 
     #[test]
     fn a_secret_in_pieces_is_masked_and_nothing_else_is_lost() {
-        let redactor = Redactor::knowing(["sk-the-live-key-1".to_owned()]);
+        // It ends as it begins.
+        let redactor = Redactor::knowing(["sk-the-live-keys".to_owned()]);
         for pieces in [
-            &["say sk-the-", "live-key-1", " now"][..],
-            &["say s", "k", "-the-live-key-1 now"],
-            &["say sk-the-live-key-1 now"],
+            &["say sk-the-", "live-keys", " now"][..],
+            &["say s", "k", "-the-live-keys now"],
+            &["say sk-the-live-keys now"],
+            &["say sk-the-live-key", "s", " ", "now"],
         ] {
             let mut mask = StreamMask::default();
             let mut output = String::new();

@@ -5,18 +5,21 @@
 
 mod cut;
 mod forms;
+mod known;
 mod shapes;
 mod stream;
+mod view;
 
 use std::borrow::Cow;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
-use aho_corasick::{AhoCorasick, MatchKind};
 use ona_types::{World, restore_keys};
 use regex::Regex;
 use serde_json::{Map, Value};
 
+use known::Known;
 use shapes::SHAPES;
 pub use stream::MaskedBytes;
 
@@ -24,6 +27,10 @@ pub use stream::MaskedBytes;
 const MIN_LEN: usize = 8;
 /// What every mask begins with.
 pub const MASK: &str = "[REDACTED:";
+/// The mask of a live value.
+const LIVE: &str = "[REDACTED:live]";
+/// A longer value is looked for in parts of this length: nothing shows more of it at once by accident.
+const MAX_PART: usize = 1024;
 
 /// The patterns, each made when it is first needed: most texts need none.
 static PATTERNS: [OnceLock<Option<Regex>>; SHAPES.len()] =
@@ -32,11 +39,10 @@ static PATTERNS: [OnceLock<Option<Regex>>; SHAPES.len()] =
 /// Masks secrets.
 #[derive(Clone, Debug, Default)]
 pub struct Redactor {
-    live: Option<AhoCorasick>,
     /// The values as they are.
-    known: Arc<[String]>,
-    /// And in all their forms.
     values: Arc<[String]>,
+    /// And in all their forms.
+    known: Arc<Known>,
     late: Option<LearnedSecrets>,
 }
 
@@ -48,7 +54,7 @@ impl LearnedSecrets {
     /// Adds values that are secret from now on.
     pub fn learn(&self, values: impl IntoIterator<Item = String>) {
         let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        let mut all = known.as_ref().map_or_else(Vec::new, |known| known.known.to_vec());
+        let mut all = known.as_ref().map_or_else(Vec::new, |known| known.values.to_vec());
         let before = all.len();
         for value in values {
             if !all.contains(&value) {
@@ -68,15 +74,10 @@ impl LearnedSecrets {
 impl Redactor {
     /// A redactor that also masks these values.
     pub fn knowing(live: impl IntoIterator<Item = String>) -> Self {
-        let known: Vec<String> = live.into_iter().collect();
-        let values: Vec<String> =
-            known.iter().flat_map(|value| parts(value)).flat_map(forms::forms).collect();
-        if values.is_empty() {
-            return Self::default();
-        }
-        let live =
-            AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&values).ok();
-        Self { live, known: known.into(), values: values.into(), late: None }
+        let values: Arc<[String]> = live.into_iter().collect();
+        let all: Vec<&str> = values.iter().flat_map(|value| parts(value)).collect();
+        let known = Arc::new(Known::new(&all));
+        Self { values, known, late: None }
     }
 
     /// The same, which also knows what becomes known later.
@@ -89,30 +90,26 @@ impl Redactor {
         self.late.as_ref().and_then(LearnedSecrets::known)
     }
 
-    /// How many bytes at the end of a text could be the beginning of a live value: a caller that streams a text holds
-    /// them back until the next piece.
-    pub fn open_end(&self, text: &str) -> usize {
-        let begins = |value: &String| {
-            let most = text.len().min(value.len() - 1);
-            (1..=most)
-                .rev()
-                .find(|length| value.is_char_boundary(*length) && text.ends_with(&value[..*length]))
-        };
-        self.every_value().iter().filter_map(begins).max().unwrap_or(0)
+    /// How much of the beginning of a text can be masked and passed on, before the next piece of it comes: what stands
+    /// behind could be the beginning of a live value.
+    pub fn certain(&self, text: &[u8]) -> usize {
+        let late = self.late();
+        let all = [Some(&*self.known), late.as_ref().map(|late| &*late.known)];
+        let all = || all.into_iter().flatten().filter(|known| !known.is_empty());
+        let mut end = text.len() - all().map(|known| known.open_end(text)).max().unwrap_or(0);
+        // A value that is there may end behind the place where another could begin.
+        let found: Vec<_> = all().flat_map(|known| known.ranges(text)).collect();
+        while let Some(cut) = found.iter().find(|one| one.start < end && end < one.end) {
+            end = cut.start;
+        }
+        end
     }
 
     /// The live values, for another process of ona that must mask them too.
     pub fn live_values(&self) -> Vec<String> {
         match self.late() {
-            None => self.known.to_vec(),
-            Some(late) => [&*self.known, &*late.known].concat(),
-        }
-    }
-
-    fn every_value(&self) -> Cow<'_, [String]> {
-        match self.late() {
-            None => Cow::Borrowed(&self.values),
-            Some(late) => Cow::Owned([&*self.values, &*late.values].concat()),
+            None => self.values.to_vec(),
+            Some(late) => [&*self.values, &*late.values].concat(),
         }
     }
 
@@ -127,18 +124,19 @@ impl Redactor {
     }
 
     fn mask_known<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        match &self.live {
-            Some(live) if live.is_match(text) => {
-                let mut masked = String::with_capacity(text.len());
-                live.replace_all_with(text, &mut masked, |_, _, into| {
-                    into.push_str(MASK);
-                    into.push_str("live]");
-                    true
-                });
-                Cow::Owned(masked)
-            }
-            _ => Cow::Borrowed(text),
+        let found = self.known.ranges(text.as_bytes());
+        if found.is_empty() {
+            return Cow::Borrowed(text);
         }
+        let (mut masked, mut copied) = (String::with_capacity(text.len()), 0);
+        for Range { start, end } in found {
+            let (start, end) = (text.floor_char_boundary(start), text.ceil_char_boundary(end));
+            masked.push_str(&text[copied..start]);
+            masked.push_str(LIVE);
+            copied = end;
+        }
+        masked.push_str(&text[copied..]);
+        Cow::Owned(masked)
     }
 
     /// The text without secrets.
@@ -254,7 +252,18 @@ fn parts(value: &str) -> impl Iterator<Item = &str> {
         .lines()
         .map(str::trim)
         .filter(move |line| *line != value && !line.starts_with("-----") && !is_word(line));
-    std::iter::once(value).chain(lines).filter(|part| part.len() >= MIN_LEN)
+    let whole = std::iter::once(value).filter(|value| value.len() <= MAX_PART);
+    let pieces = lines.chain((value.len() > MAX_PART).then_some(value)).flat_map(pieces);
+    whole.chain(pieces).filter(|part| part.len() >= MIN_LEN)
+}
+
+/// A text in parts that are not too long.
+fn pieces(mut text: &str) -> impl Iterator<Item = &str> {
+    std::iter::from_fn(move || {
+        let (piece, rest) = text.split_at(text.ceil_char_boundary(MAX_PART));
+        text = rest;
+        (!piece.is_empty()).then_some(piece)
+    })
 }
 
 /// Masks the keys of an object; says whether there was anything to mask. Two that are the same then both stay.
@@ -371,7 +380,7 @@ mod tests {
         late.learn(["renewed-2".to_owned()]);
         assert_eq!(redactor.mask(text), "[REDACTED:live], [REDACTED:live] and [REDACTED:live]");
         assert_eq!(redactor.mask("renewed-1"), "[REDACTED:live]");
-        assert_eq!(redactor.open_end("it is rene"), 4);
+        assert_eq!(redactor.certain(b"it is rene"), 6);
     }
 
     #[test]
@@ -521,6 +530,17 @@ mod tests {
         assert_eq!(redactor.mask_live("x one-Value-2y"), "x [REDACTED:live]y");
         let text = Redactor::knowing(["a key of\nseveral\n{\n}\nlines".to_owned()]);
         assert_eq!(text.mask_live("several { lines of"), "several { lines of");
+    }
+
+    #[test]
+    fn a_long_value_is_found_in_parts() {
+        for value in ["ab".repeat(50_000), (0..20_000).map(|n| format!("{n}-")).collect()] {
+            let redactor = Redactor::knowing([value.clone()]);
+            let masked = redactor.mask_live(&value).into_owned();
+            assert_eq!(masked.replace("[REDACTED:live]", ""), "", "{} bytes", value.len());
+            let shown = format!("x {} y", &value[1024..2048]);
+            assert_eq!(redactor.mask_live(&shown), "x [REDACTED:live] y");
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use super::{MASK, Redactor, SHAPES};
+use super::{MASK, Redactor, SHAPES, parts};
 
 /// How far back from a cut the beginning of a shape is looked for: the longest token.
 const MAX_TOKEN: usize = 1024;
@@ -34,9 +34,10 @@ impl Redactor {
     /// A text whose end was cut off before it got here, masked.
     pub fn cut_after(&self, text: &str) -> String {
         let mut masked = self.mask(text).into_owned();
-        let open = Some(self.open_end(&masked)).filter(|open| *open >= MIN_PART).unwrap_or(0);
+        let open = masked.len() - self.certain(masked.as_bytes());
+        let open = Some(open).filter(|open| *open >= MIN_PART).unwrap_or(0);
         let open = open.max(open_shape(&masked));
-        masked.truncate(masked.len() - open);
+        masked.truncate(masked.floor_char_boundary(masked.len() - open));
         masked
     }
 
@@ -49,14 +50,14 @@ impl Redactor {
 
     /// How many bytes at the beginning of a text could be the end of a live value.
     fn open_start(&self, text: &str) -> usize {
-        let ends = |value: &String| {
+        let ends = |value: &str| {
             let most = text.len().min(value.len() - 1);
             (MIN_PART..=most).rev().find(|length| {
                 value.is_char_boundary(value.len() - length)
                     && text.starts_with(&value[value.len() - length..])
             })
         };
-        self.every_value().iter().filter_map(ends).max().unwrap_or(0)
+        self.live_values().iter().flat_map(|value| parts(value)).filter_map(ends).max().unwrap_or(0)
     }
 }
 

@@ -1,4 +1,5 @@
-//! The forms in which a secret value may stand in a text: as it is, in JSON, percent-encoded, in base64.
+//! The forms in which a secret value may stand in a text: as it is, in JSON, in base64. Percent-encoding is undone before a text
+//! is searched: everybody encodes something else.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE};
@@ -6,22 +7,11 @@ use serde_json::Value;
 
 /// How many JSON texts, one inside the other, a value is found in.
 const NESTED_JSON: usize = 3;
-/// Where programs break lines of base64.
+/// Where programs break lines of base64. A line may be shown alone.
 const BASE64_LINES: [usize; 2] = [64, 76];
 
-/// Every form of a value, each once.
-pub(super) fn forms(value: &str) -> Vec<String> {
-    let mut all = Vec::new();
-    for form in in_json(value).into_iter().chain(percent_encoded(value)).chain(in_base64(value)) {
-        if !all.contains(&form) {
-            all.push(form);
-        }
-    }
-    all
-}
-
 /// As it stands inside a JSON text, which may itself be a string of another one.
-fn in_json(value: &str) -> Vec<String> {
+pub(super) fn in_json(value: &str) -> Vec<String> {
     let mut all = Vec::new();
     let mut written = value.to_owned();
     for _ in 0..=NESTED_JSON {
@@ -36,27 +26,9 @@ fn in_json(value: &str) -> Vec<String> {
     all
 }
 
-/// What is never encoded, and what some leave as it is: in a path, in JavaScript.
-const KEPT: [&str; 3] = ["-._~", "-._~/", "-._~!*'()"];
-
-fn percent_encoded(value: &str) -> Vec<String> {
-    let mut all = Vec::new();
-    for kept in KEPT {
-        for upper in [true, false] {
-            let encoded = value.bytes().map(|byte| match char::from(byte) {
-                c if c.is_ascii_alphanumeric() || kept.contains(c) => c.to_string(),
-                _ if upper => format!("%{byte:02X}"),
-                _ => format!("%{byte:02x}"),
-            });
-            all.push(encoded.collect());
-        }
-    }
-    all
-}
-
 /// What is certain of it in base64, wherever it stands in what is encoded: three bytes become four characters, so it
 /// depends on how many bytes stand before it. At the ends a few bits are shared with what stands beside it.
-fn in_base64(value: &str) -> Vec<String> {
+pub(super) fn in_base64(value: &str) -> Vec<String> {
     let mut all = Vec::new();
     for before in 0..3 {
         let bytes = [&[0; 3][..before], value.as_bytes()].concat();
@@ -92,8 +64,13 @@ mod tests {
                 assert_ne!(masked, text, "{secret}");
                 masked
             };
-            for form in percent_encoded(secret) {
-                assert_eq!(shown(format!("a={form}&b")), "a=[REDACTED:live]&b");
+            for kept in ["-._~", "-._~/", "-._~!*'()", "*-._", ""] {
+                for upper in [true, false] {
+                    let form = percent_encoded(secret, kept, upper);
+                    assert_eq!(shown(format!("a={form}&b")), "a=[REDACTED:live]&b");
+                    let blank = form.replace("%20", "+");
+                    assert_eq!(shown(format!("a={blank}&b")), "a=[REDACTED:live]&b");
+                }
             }
             for before in ["", "x", "xy", "user:", "a b c d"] {
                 for behind in ["", "z", "\n"] {
@@ -103,17 +80,44 @@ mod tests {
                     }
                 }
             }
-            // As `base64` breaks it.
-            let encoded = STANDARD.encode(format!("{secret}\n"));
-            let lines: Vec<&str> = encoded
-                .as_bytes()
-                .chunks(76)
-                .map(|line| std::str::from_utf8(line).unwrap())
-                .collect();
-            for line in lines.iter().filter(|line| line.len() > 20) {
-                shown((*line).to_owned());
+            // As `base64` breaks it, wherever in a longer text it begins.
+            for (before, width) in
+                (0..80).flat_map(|before| [30, 64, 76].map(|width| (before, width)))
+            {
+                let encoded = STANDARD.encode(format!("{}{secret}\n", "x".repeat(before)));
+                let lines: Vec<&str> = encoded
+                    .as_bytes()
+                    .chunks(width)
+                    .map(|line| std::str::from_utf8(line).unwrap())
+                    .collect();
+                let masked = shown(lines.join("\n"));
+                let left = masked.replace('\n', "");
+                for form in in_base64(secret) {
+                    let mut parts = form.as_bytes().windows(9);
+                    assert!(
+                        !parts.any(|part| left.as_bytes().windows(9).any(|one| one == part)),
+                        "{masked}"
+                    );
+                }
+                if before == 0 && width == 76 {
+                    for line in lines.iter().filter(|line| line.len() > 20) {
+                        shown((*line).to_owned());
+                    }
+                }
             }
         }
+    }
+
+    /// Encodes everything but letters, digits and these.
+    fn percent_encoded(value: &str, kept: &str, upper: bool) -> String {
+        let encoded = value.bytes().map(|byte| match char::from(byte) {
+            c if (c.is_ascii_alphanumeric() && !kept.is_empty()) || kept.contains(c) => {
+                c.to_string()
+            }
+            _ if upper => format!("%{byte:02X}"),
+            _ => format!("%{byte:02x}"),
+        });
+        encoded.collect()
     }
 
     #[test]

@@ -41,7 +41,8 @@ mod tests {
 
     /// The table, as the page has it.
     fn table() -> String {
-        let mut table = String::from("| Mask | Where one of these occurs | Pattern |\n|---|---|---|\n");
+        let mut table =
+            String::from("| Mask | Where one of these occurs | Pattern |\n|---|---|---|\n");
         for Shape { name, hints, pattern } in &SHAPES {
             let hints: Vec<String> = hints.iter().map(|hint| format!("`{hint}`")).collect();
             let pattern = pattern.replace('|', "\\|");

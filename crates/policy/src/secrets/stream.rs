@@ -1,6 +1,6 @@
 //! Masks live values in a stream of bytes that goes to a file.
 
-use super::{MASK, Redactor, shaped};
+use super::{LIVE, Redactor, shaped};
 
 /// A stream without live values. What may be the beginning of one waits for the next piece.
 #[derive(Debug)]
@@ -18,13 +18,7 @@ impl MaskedBytes {
     /// What can be written after this piece came.
     pub fn pass(&mut self, piece: &[u8]) -> Vec<u8> {
         self.held.extend_from_slice(piece);
-        let values = self.redactor.every_value();
-        let begins = |value: &String| {
-            let most = self.held.len().min(value.len() - 1);
-            (1..=most).rev().find(|length| self.held.ends_with(&value.as_bytes()[..*length]))
-        };
-        let open = values.iter().filter_map(begins).max().unwrap_or(0);
-        let rest = self.held.split_off(self.held.len() - open);
+        let rest = self.held.split_off(self.redactor.certain(&self.held));
         self.redactor.mask_live_bytes(std::mem::replace(&mut self.held, rest))
     }
 
@@ -41,10 +35,8 @@ impl Redactor {
         let plain = |byte: &u8| if byte.is_ascii() { char::from(*byte) } else { '\0' };
         let text: String = bytes.iter().map(plain).collect();
         let mut found: Vec<std::ops::Range<usize>> = shaped(&text);
-        for live in [self.live.as_ref(), self.late().as_ref().and_then(|late| late.live.as_ref())] {
-            let live = live.into_iter().flat_map(|live| live.find_iter(&*bytes));
-            found.extend(live.map(|one| one.range()));
-        }
+        found.extend(self.known.ranges(bytes));
+        found.extend(self.late().iter().flat_map(|late| late.known.ranges(bytes)));
         for range in &found {
             bytes[range.clone()].fill(b'*');
         }
@@ -52,18 +44,13 @@ impl Redactor {
     }
 
     fn mask_live_bytes(&self, bytes: Vec<u8>) -> Vec<u8> {
-        let masked = match &self.live {
-            Some(live) if live.is_match(&bytes) => {
-                let mut masked = Vec::with_capacity(bytes.len());
-                live.replace_all_with_bytes(&bytes, &mut masked, |_, _, into| {
-                    into.extend_from_slice(MASK.as_bytes());
-                    into.extend_from_slice(b"live]");
-                    true
-                });
-                masked
-            }
-            _ => bytes,
-        };
+        let (mut masked, mut copied) = (Vec::with_capacity(bytes.len()), 0);
+        for range in self.known.ranges(&bytes) {
+            masked.extend_from_slice(&bytes[copied..range.start]);
+            masked.extend_from_slice(LIVE.as_bytes());
+            copied = range.end;
+        }
+        masked.extend_from_slice(&bytes[copied..]);
         match self.late() {
             Some(late) => late.mask_live_bytes(masked),
             None => masked,
@@ -75,6 +62,7 @@ impl Redactor {
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::LearnedSecrets;
     use super::*;
 
     #[test]
@@ -93,13 +81,24 @@ mod tests {
         #[test]
         fn a_value_in_pieces_is_masked_and_nothing_else_is_lost(
             words in prop::collection::vec(prop_oneof![
-                Just(&b"t0p-secret-value"[..]), Just(&b"t0p-secret"[..]), Just(&b"\xff\xfe"[..]),
-                Just(&b" x\n"[..]), Just(&b"t0p-"[..])
+                Just(&b"t0p-secret-valuet"[..]), Just(&b"t0p-secret"[..]), Just(&b"\xff\xfe"[..]),
+                Just(&b" x\n"[..]), Just(&b"t0p-"[..]), Just(&b"valueteth"[..]), Just(&b"%74%3"[..]),
+                Just(&b"0p-secret-%76aluet"[..]), Just(&b"dDBwLXNlY3Jl\ndC12YWx1ZXQ=\n"[..]),
             ], 0..12),
             size in 1usize..20,
+            late in any::<bool>(),
         ) {
             let whole = words.concat();
-            let redactor = Redactor::knowing(["t0p-secret-value".to_owned()]);
+            // It ends as it begins, and as another one begins.
+            let (first, second) = ("t0p-secret-valuet".to_owned(), "valueteth-two".to_owned());
+            let redactor = match late {
+                false => Redactor::knowing([first, second]),
+                true => {
+                    let learned = LearnedSecrets::default();
+                    learned.learn([second]);
+                    Redactor::knowing([first]).and_later(learned)
+                }
+            };
             let mut stream = MaskedBytes::new(redactor.clone());
             let mut written = Vec::new();
             for piece in whole.chunks(size) {
