@@ -31,4 +31,15 @@ mod vault;
 pub use error::VaultError;
 pub use keyring::{Keyring, KeyringError};
 pub use sealed::SealError;
-pub use vault::{Kept, Vault};
+pub use vault::{Kept, Renewal, Vault};
+
+/// The limit for a credential: servers accept no longer headers.
+pub const MAX_CREDENTIAL: usize = 16 * 1024;
+
+/// Whether a text can be sent as a credential: one line of printable characters, not too long.
+pub fn is_usable(credential: &str) -> bool {
+    let printable = |c: char| c.is_ascii_graphic() || c == ' ';
+    !credential.is_empty()
+        && credential.len() <= MAX_CREDENTIAL
+        && credential.chars().all(printable)
+}

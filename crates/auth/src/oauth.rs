@@ -1,7 +1,8 @@
 //! The sign-in (S0 §2.7, A3): OAuth with PKCE, renewal and revocation. What it gives is a [`Login`], which the operator's
 //! vault keeps.
 
-use std::pin::Pin;
+mod http;
+
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use oauth2::basic::{
@@ -9,25 +10,24 @@ use oauth2::basic::{
     BasicTokenIntrospectionResponse, BasicTokenType,
 };
 use oauth2::{
-    AsyncHttpClient, AuthType, AuthUrl, AuthorizationCode, Client, ClientId, CsrfToken,
-    ExtraTokenFields, HttpRequest, HttpResponse, PkceCodeChallenge, PkceCodeVerifier, RedirectUrl,
-    RefreshToken, RequestTokenError, Scope, StandardRevocableToken, StandardTokenResponse,
-    TokenResponse as _, TokenUrl,
+    AuthType, AuthUrl, AuthorizationCode, Client, ClientId, CsrfToken, ExtraTokenFields,
+    PkceCodeChallenge, PkceCodeVerifier, RedirectUrl, RefreshToken, RequestTokenError, Scope,
+    StandardRevocableToken, StandardTokenResponse, TokenResponse as _, TokenUrl,
 };
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Serialize};
 use url::Url;
 use zeroize::Zeroize as _;
 
+use self::http::{Http, HttpError};
 use crate::error::VaultError;
-use crate::vault::{Kept, Vault};
+use crate::is_usable;
+use crate::vault::{Kept, Renewal, Vault};
 
 /// The name of the login in the vault.
 const NAME: &str = "login";
 /// How long a request to the authorization server may take at most.
 pub const ANSWER_WITHIN: Duration = Duration::from_secs(30);
-/// The limit for its answer.
-const MAX_ANSWER: usize = 256 * 1024;
 /// A token that ends within this time is renewed before it is used.
 const MARGIN: u64 = 60;
 
@@ -61,6 +61,9 @@ pub struct Login {
     pub scopes: Vec<String>,
     /// Whose it is.
     pub account: Option<String>,
+    /// Whether the server has refused to renew it.
+    #[serde(default)]
+    refused: bool,
 }
 
 impl Drop for Login {
@@ -87,9 +90,24 @@ impl Login {
         std::iter::once(self.access_token.clone()).chain(self.refresh_token.clone()).collect()
     }
 
-    /// Whether the token is about to end.
-    pub fn ends_soon(&self) -> bool {
-        self.expires_at.is_some_and(|end| end < now() + MARGIN)
+    /// Whether it came with a refresh token.
+    pub fn has_refresh_token(&self) -> bool {
+        self.refresh_token.is_some()
+    }
+
+    /// Whether it can be renewed, as far as is known.
+    pub fn is_renewable(&self) -> bool {
+        self.has_refresh_token() && !self.refused
+    }
+
+    /// Whether it must be renewed before it is used: it has ended or is about to, and there is a way.
+    pub fn is_due(&self) -> bool {
+        self.refresh_token.is_some() && self.expires_at.is_some_and(|end| end < now() + MARGIN)
+    }
+
+    /// Whether it is of no use any more.
+    pub fn has_ended(&self) -> bool {
+        !self.is_renewable() && (self.refused || self.expires_at.is_some_and(|end| end <= now()))
     }
 }
 
@@ -103,11 +121,24 @@ pub enum OauthError {
     #[error("the login has ended")]
     Ended,
     /// The server cannot be asked.
-    #[error("the authorization server cannot be reached: {0}")]
-    Unreachable(String),
+    #[error("the authorization server cannot be reached ({url}): {why}")]
+    Unreachable {
+        /// Where it is.
+        url: String,
+        /// Why not.
+        why: String,
+    },
     /// The server's answer is none.
-    #[error("the answer of the authorization server cannot be used: {0}")]
-    Answer(String),
+    #[error("the answer of the authorization server ({url}) cannot be used: {why}")]
+    Answer {
+        /// Where it is.
+        url: String,
+        /// Why not.
+        why: String,
+    },
+    /// No request can be made.
+    #[error("no request can be made: {0}")]
+    Request(String),
     /// The vault cannot be used.
     #[error(transparent)]
     Vault(#[from] VaultError),
@@ -164,7 +195,7 @@ impl SignIn {
     pub fn begin(config: &OauthConfig, redirect: &str) -> Result<Self, OauthError> {
         let (challenge, verifier) = PkceCodeChallenge::new_random_sha256();
         let url = RedirectUrl::new(redirect.to_owned());
-        let url = url.map_err(|error| OauthError::Answer(error.to_string()))?;
+        let url = url.map_err(|error| OauthError::Request(error.to_string()))?;
         let client = client(config).set_redirect_uri(url);
         let scopes = config.scopes.iter().cloned().map(Scope::new);
         let asked = client.authorize_url(CsrfToken::new_random).add_scopes(scopes);
@@ -176,14 +207,20 @@ impl SignIn {
     /// Redeems the code that came back.
     pub async fn redeem(self, code: &str) -> Result<Login, OauthError> {
         let url = RedirectUrl::new(self.redirect);
-        let url = url.map_err(|error| OauthError::Answer(error.to_string()))?;
+        let url = url.map_err(|error| OauthError::Request(error.to_string()))?;
         let client = client(&self.config).set_redirect_uri(url);
         let answer = client
             .exchange_code(AuthorizationCode::new(code.to_owned()))
             .set_pkce_verifier(self.verifier)
             .request_async(&Http::new(self.config.answer_within)?)
             .await;
-        Ok(login(&answer.map_err(failure)?, &self.config.scopes, None))
+        let url = &self.config.token_url;
+        let answer = answer.map_err(|error| match failure(error, url) {
+            // Of a code, which no login is made of yet.
+            Failure::InvalidGrant(why) => OauthError::Refused(why),
+            Failure::Other(error) => error,
+        })?;
+        login(&answer, &self.config, None)
     }
 }
 
@@ -196,13 +233,17 @@ pub async fn renew(config: &OauthConfig, old: &Login) -> Result<Login, OauthErro
         .exchange_refresh_token(&refresh)
         .request_async(&Http::new(config.answer_within)?)
         .await;
-    Ok(login(&answer.map_err(failure)?, &old.scopes, Some(old)))
+    let answer = answer.map_err(|error| match failure(error, &config.token_url) {
+        Failure::InvalidGrant(_) => OauthError::Ended,
+        Failure::Other(error) => error,
+    })?;
+    login(&answer, config, Some(old))
 }
 
-/// Tells the server that the login is over, if it wants to know.
-pub async fn revoke(config: &OauthConfig, login: &Login) -> Result<(), OauthError> {
+/// Tells the server that the login is over; false if it does not want to know.
+pub async fn revoke(config: &OauthConfig, login: &Login) -> Result<bool, OauthError> {
     let (Some(url), Some(token)) = (&config.revoke_url, &login.refresh_token) else {
-        return Ok(());
+        return Ok(false);
     };
     // Not by the library, which refuses a server on loopback.
     let body = url::form_urlencoded::Serializer::new(String::new())
@@ -210,105 +251,83 @@ pub async fn revoke(config: &OauthConfig, login: &Login) -> Result<(), OauthErro
         .append_pair("token_type_hint", "refresh_token")
         .append_pair("client_id", &config.client_id)
         .finish();
-    Http::new(config.answer_within)?.post(url, body).await
+    let http = Http::new(config.answer_within)?;
+    http.post(url, body).await.map(|()| true).map_err(|error| unreached(error, url))
 }
 
-fn login(answer: &Answer, scopes: &[String], old: Option<&Login>) -> Login {
-    let granted = answer.scopes().map(|all| all.iter().map(|one| one.to_string()).collect());
+/// The login that an answer brings. What it does not say stays as it was.
+fn login(answer: &Answer, config: &OauthConfig, old: Option<&Login>) -> Result<Login, OauthError> {
+    let unusable = |why: &str| {
+        let (url, why) = (config.token_url.to_string(), why.to_owned());
+        Err(OauthError::Answer { url, why })
+    };
+    if !matches!(answer.token_type(), BasicTokenType::Bearer) {
+        return unusable("its token is not a bearer token");
+    }
+    if !is_usable(answer.access_token().secret()) {
+        return unusable("its access token is empty, too long or not printable");
+    }
+    let scopes = old.map_or(&config.scopes, |old| &old.scopes);
+    let granted = answer.scopes().map(|all| all.iter().map(|one| one_line(one)).collect());
     let account = answer.extra_fields().account.as_ref();
-    let account = account.and_then(|account| account.email_address.clone());
+    let account = account.and_then(|account| account.email_address.as_deref().map(one_line));
     let refresh = answer.refresh_token().map(|token| token.secret().clone());
-    Login {
+    Ok(Login {
         access_token: answer.access_token().secret().clone(),
         refresh_token: refresh.or_else(|| old.and_then(|old| old.refresh_token.clone())),
-        expires_at: answer.expires_in().map(|lasts| now() + lasts.as_secs()),
-        scopes: granted.unwrap_or_else(|| scopes.to_vec()),
+        expires_at: answer.expires_in().map(|lasts| now().saturating_add(lasts.as_secs())),
+        scopes: granted.unwrap_or_else(|| scopes.clone()),
         account: account.or_else(|| old.and_then(|old| old.account.clone())),
-    }
+        refused: false,
+    })
+}
+
+/// A text of the server as part of a line.
+fn one_line(text: &str) -> String {
+    text.replace(char::is_control, " ")
 }
 
 fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
-fn failure(error: RequestTokenError<HttpError, BasicErrorResponse>) -> OauthError {
+/// Why a request for a token failed.
+enum Failure {
+    /// The server does not know the code or the refresh token.
+    InvalidGrant(String),
+    Other(OauthError),
+}
+
+fn failure(error: RequestTokenError<HttpError, BasicErrorResponse>, url: &Url) -> Failure {
+    let unusable = |why: String| OauthError::Answer { url: url.to_string(), why };
+    Failure::Other(match error {
+        RequestTokenError::ServerResponse(said) => {
+            let text = shortened(&match said.error_description() {
+                Some(why) => format!("{}: {why}", said.error()),
+                None => said.error().to_string(),
+            });
+            match said.error() {
+                BasicErrorResponseType::InvalidGrant => return Failure::InvalidGrant(text),
+                _ => OauthError::Refused(text),
+            }
+        }
+        RequestTokenError::Request(error) => unreached(error, url),
+        RequestTokenError::Parse(error, _) => unusable(error.to_string()),
+        RequestTokenError::Other(why) => unusable(shortened(&why)),
+    })
+}
+
+fn unreached(error: HttpError, url: &Url) -> OauthError {
+    let (url, why) = (url.to_string(), error.to_string());
     match error {
-        RequestTokenError::ServerResponse(said) => match said.error() {
-            BasicErrorResponseType::InvalidGrant => OauthError::Ended,
-            other => OauthError::Refused(shortened(&match said.error_description() {
-                Some(why) => format!("{other}: {why}"),
-                None => other.to_string(),
-            })),
-        },
-        RequestTokenError::Request(error) => OauthError::Unreachable(error.to_string()),
-        RequestTokenError::Parse(error, _) => OauthError::Answer(error.to_string()),
-        RequestTokenError::Other(why) => OauthError::Answer(shortened(&why)),
+        HttpError::Failed(_) | HttpError::Late(_) => OauthError::Unreachable { url, why },
+        HttpError::Status(_) | HttpError::TooLarge => OauthError::Answer { url, why },
     }
 }
 
 /// A text of the server's, as it can be shown.
 fn shortened(text: &str) -> String {
     ona_types::whole_words(&text.replace(char::is_control, " "), 300).to_owned()
-}
-
-/// Why a request failed.
-#[derive(Debug, thiserror::Error)]
-enum HttpError {
-    #[error("{0}")]
-    Request(reqwest::Error),
-    #[error("its answer is larger than {MAX_ANSWER} bytes")]
-    TooLarge,
-}
-
-/// The way to the server. No redirect is followed.
-struct Http(reqwest::Client);
-
-impl Http {
-    fn new(answer_within: Duration) -> Result<Self, OauthError> {
-        let client = ona_http::client()
-            .user_agent(concat!("ona/", env!("CARGO_PKG_VERSION")))
-            .timeout(answer_within)
-            .redirect(reqwest::redirect::Policy::none())
-            .build();
-        client.map(Self).map_err(|error| OauthError::Unreachable(error.without_url().to_string()))
-    }
-
-    async fn post(&self, url: &Url, form: String) -> Result<(), OauthError> {
-        let sent = self.0.post(url.clone());
-        let sent = sent.header("content-type", "application/x-www-form-urlencoded").body(form);
-        let answer = sent.send().await.and_then(reqwest::Response::error_for_status);
-        answer.map(drop).map_err(|error| OauthError::Unreachable(error.without_url().to_string()))
-    }
-
-    async fn ask(&self, request: HttpRequest) -> Result<HttpResponse, reqwest::Error> {
-        let mut response = self.0.execute(reqwest::Request::try_from(request)?).await?;
-        let mut made = HttpResponse::new(Vec::new());
-        *made.status_mut() = response.status();
-        *made.headers_mut() = response.headers().clone();
-        while let Some(chunk) = response.chunk().await? {
-            made.body_mut().extend_from_slice(&chunk);
-            if made.body().len() > MAX_ANSWER {
-                break;
-            }
-        }
-        Ok(made)
-    }
-}
-
-impl<'c> AsyncHttpClient<'c> for Http {
-    type Error = HttpError;
-    type Future = Pin<Box<dyn Future<Output = Result<HttpResponse, HttpError>> + Send + 'c>>;
-
-    fn call(&'c self, request: HttpRequest) -> Self::Future {
-        Box::pin(async move {
-            let answer = self.ask(request).await;
-            let answer = answer.map_err(|error| HttpError::Request(error.without_url()))?;
-            if answer.body().len() > MAX_ANSWER {
-                return Err(HttpError::TooLarge);
-            }
-            Ok(answer)
-        })
-    }
 }
 
 /// The login that is kept.
@@ -324,12 +343,19 @@ pub fn keep(vault: &Vault, login: &Login) -> Result<Kept, VaultError> {
     vault.put(NAME, &SecretString::from(text))
 }
 
+/// Keeps that the server has refused to renew a login.
+pub fn keep_refused(vault: &Vault, login: &Login) -> Result<Kept, VaultError> {
+    let mut login = login.clone();
+    login.refused = true;
+    keep(vault, &login)
+}
+
 /// Forgets the login; false if there was none.
 pub fn forget(vault: &Vault) -> Result<bool, VaultError> {
     vault.remove(NAME)
 }
 
 /// Held while the login is renewed.
-pub fn renewing(vault: &Vault) -> Result<ona_files::Lock, VaultError> {
+pub fn renewing(vault: &Vault) -> Result<Renewal, VaultError> {
     vault.renewing(NAME)
 }

@@ -110,6 +110,12 @@ pub fn rotate(vault: &Vault) -> Result<OperatorKeys, OperatorError> {
 }
 
 /// What is stored; the inner error is that it is no key.
+/// The private key as it is stored, if there is one: it must not be shown.
+pub fn secret(vault: &Vault) -> Option<String> {
+    let stored = read(vault).ok().flatten()?;
+    stored.ok().map(|stored| stored.key.clone())
+}
+
 fn read(vault: &Vault) -> Result<Option<Result<Stored, OperatorError>>, OperatorError> {
     let secret = vault.get(NAME)?;
     let parsed = |secret: SecretString| {

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ona_files::Lock;
 use secrecy::{ExposeSecret as _, SecretString};
@@ -181,13 +181,15 @@ impl Vault {
     }
 
     /// Waits until nobody else renews the secret of this name. It can be read and written meanwhile.
-    pub fn renewing(&self, name: &str) -> Result<Lock, VaultError> {
-        disk::lock(&self.renewal(name), RENEWAL_PATIENCE)
+    pub fn renewing(&self, name: &str) -> Result<Renewal, VaultError> {
+        let asked = now();
+        let lock = disk::lock(&self.renewal(name, "lock"), RENEWAL_PATIENCE)?;
+        Ok(Renewal { _lock: lock, failures: self.renewal(name, "failed"), asked })
     }
 
-    fn renewal(&self, name: &str) -> PathBuf {
+    fn renewal(&self, name: &str, what: &str) -> PathBuf {
         let hash = ona_types::ContentHash::of(name.as_bytes());
-        self.file(&format!("renewal-{}.lock", &hash.as_str()[..16]))
+        self.file(&format!("renewal-{}.{what}", &hash.as_str()[..16]))
     }
 
     /// The secrets in the vault. No lock is needed: the file is replaced atomically, and only after its key exists.
@@ -272,6 +274,33 @@ impl Vault {
             _ => Ok(KeyFrom::passphrase()?),
         }
     }
+}
+
+/// The right to renew a secret. Nobody else has it until it is dropped.
+pub struct Renewal {
+    _lock: Lock,
+    /// Says when the last attempt failed, and why.
+    failures: PathBuf,
+    asked: u128,
+}
+
+impl Renewal {
+    /// Why an attempt failed while this right was waited for. All who wait together try once.
+    pub fn failed_meanwhile(&self) -> Option<String> {
+        let bytes = disk::read(&self.failures, MAX_VAULT).ok().flatten()?;
+        let (when, why) = std::str::from_utf8(&bytes).ok()?.split_once('\n')?;
+        (when.parse::<u128>().ok()? >= self.asked).then(|| why.to_owned())
+    }
+
+    /// Tells those who wait that an attempt failed. If that cannot be written, they try for themselves.
+    pub fn failed(&self, why: &str) {
+        let _ = disk::replace(&self.failures, format!("{}\n{why}", now()).as_bytes());
+    }
+}
+
+/// Nanoseconds since 1970.
+fn now() -> u128 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos()
 }
 
 fn no_keyring(name: &str) -> impl FnOnce(KeyringError) -> VaultError {
@@ -488,12 +517,28 @@ mod tests {
     fn one_renews_and_the_others_wait() {
         let (_dir, vault) = vault();
         let held = vault.renewing("mcp/a").unwrap();
-        let at_once = |name: &str| disk::lock(&vault.renewal(name), Duration::ZERO);
+        let at_once = |name: &str| disk::lock(&vault.renewal(name, "lock"), Duration::ZERO);
         assert!(at_once("mcp/a").is_err());
         assert!(at_once("mcp/b").is_ok(), "of another secret");
         put(&vault, "mcp/a", "new");
         drop(held);
         assert!(at_once("mcp/a").is_ok());
+    }
+
+    #[test]
+    fn those_who_wait_learn_that_it_failed() {
+        let (_dir, vault) = vault();
+        let first = vault.renewing("a").unwrap();
+        let waits = Renewal {
+            _lock: disk::lock(&vault.file("another.lock"), Duration::ZERO).unwrap(),
+            failures: first.failures.clone(),
+            asked: now(),
+        };
+        assert_eq!(waits.failed_meanwhile(), None);
+        first.failed("the server is silent");
+        assert_eq!(waits.failed_meanwhile().as_deref(), Some("the server is silent"));
+        drop(first);
+        assert_eq!(vault.renewing("a").unwrap().failed_meanwhile(), None, "it is news no more");
     }
 
     #[test]

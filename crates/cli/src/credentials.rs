@@ -95,7 +95,7 @@ impl Available {
     }
 
     /// Why it is not known whether there is a login, where that matters.
-    fn locked(&self) -> Option<CliError> {
+    pub fn locked(&self) -> Option<CliError> {
         let earlier = self.active().is_some_and(|row| row.source != Source::UnixSocket);
         let asked = self.provider == ProviderKind::ClaudeCodeSubscription && !self.bare && !earlier;
         let error = self.login().err().filter(|_| asked)?;
@@ -137,7 +137,7 @@ impl Available {
         }
         let Some(row) = self.active() else { return Ok(None) };
         if let (Source::Login, Ok(Some(login))) = (row.source, self.login()) {
-            let config = oauth_config(&self.layers).ok();
+            let config = oauth_config(&self.layers);
             let vault = tokens::open_vault()?;
             return Ok(Some(LoginCredentials::new(vault, config, learned, login.clone())));
         }
@@ -170,11 +170,23 @@ impl Available {
         self.login().ok().flatten()
     }
 
-    /// What there is, in words that hold no secret.
-    pub fn status(&self) -> Result<Value, CliError> {
-        if let Some(locked) = self.locked() {
-            return Err(locked);
+    /// How the operator gets a credential that counts.
+    pub fn how_to_get_one(&self) -> &'static str {
+        match self.bare {
+            true => "with --bare only ANTHROPIC_API_KEY counts, and apiKeyHelper in --settings",
+            false => {
+                "`ona auth login` signs in; or set ANTHROPIC_API_KEY, ANTHROPIC_AUTH_TOKEN or apiKeyHelper"
+            }
         }
+    }
+
+    /// Whether the store is locked, so that it is not known whether there is a login.
+    pub fn is_locked(&self, source: Source) -> bool {
+        source == Source::Login && !self.bare && self.login().is_err()
+    }
+
+    /// What there is, in words that hold no secret.
+    pub fn status(&self) -> Value {
         let active = self.active();
         let login = self.active_login();
         let is_active = |row: &Row| active.is_some_and(|one| one.source == row.source);
@@ -183,7 +195,7 @@ impl Available {
                 "source": row.name, "class": row.class, "present": present, "active": is_active(row),
             })
         });
-        Ok(json!({
+        json!({
             "provider": self.provider.to_string(),
             "class": active.map_or(Class::None, |row| row.class),
             "source": active.map(|row| row.name),
@@ -191,7 +203,7 @@ impl Available {
             "account": login.and_then(|login| login.account.clone()),
             "scopes": login.map(|login| login.scopes.clone()).unwrap_or_default(),
             "sources": rows.collect::<Vec<_>>(),
-        }))
+        })
     }
 }
 

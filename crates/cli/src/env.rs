@@ -13,6 +13,7 @@ use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use ona_auth::is_usable;
 use ona_config::Config;
 use ona_config::servers::GivenServers;
 use ona_config::settings::{self, Given};
@@ -321,14 +322,21 @@ pub fn database() -> Result<PathBuf, CliError> {
                 .hint(DB_EXAMPLE))
         };
     }
-    // The XDG specification says to ignore relative values.
-    let absolute = |variable: &Variable| {
-        std::env::var_os(variable.name).map(PathBuf::from).filter(|path| path.is_absolute())
-    };
-    absolute(&STATE_HOME)
-        .or_else(|| absolute(&HOME).map(|home| home.join(".local/state")))
-        .map(|state| state.join("ona/agent.db"))
+    state_dir()
+        .map(|state| state.join("agent.db"))
         .ok_or_else(|| DB.refuse("is not set, and neither is HOME").hint(DB_EXAMPLE))
+}
+
+/// Where ona keeps what outlives a process.
+fn state_dir() -> Option<PathBuf> {
+    let state = absolute(&STATE_HOME);
+    let state = state.or_else(|| absolute(&HOME).map(|home| home.join(".local/state")))?;
+    Some(state.join("ona"))
+}
+
+/// A directory. The XDG specification says to ignore relative values.
+fn absolute(variable: &Variable) -> Option<PathBuf> {
+    path(variable).filter(|path| path.is_absolute())
 }
 
 /// The home directory.
@@ -380,8 +388,8 @@ pub fn colour() -> bool {
 
 /// Where secrets are kept that the operator was asked for.
 pub fn vault_dir() -> Result<PathBuf, CliError> {
-    let home = path(&HOME).ok_or_else(|| CliError::usage("HOME is not set"))?;
-    Ok(path(&STATE_HOME).unwrap_or_else(|| home.join(".local/state")).join("ona/vault"))
+    let state = state_dir().ok_or_else(|| CliError::usage("HOME is not set"))?;
+    Ok(state.join("vault"))
 }
 
 /// What the vault's key is made of, instead of a key file.
@@ -488,7 +496,7 @@ pub fn config_of_environment() -> Result<Config, CliError> {
     };
     Ok(Config {
         claude_dir: path(&CLAUDE_DIR).unwrap_or_else(|| home.join(".claude")),
-        ona_config: path(&CONFIG_HOME).unwrap_or_else(|| home.join(".config")).join("ona"),
+        ona_config: absolute(&CONFIG_HOME).unwrap_or_else(|| home.join(".config")).join("ona"),
         managed_dirs: managed_dirs(text(&MANAGED_DIRS)?.as_deref())?,
         started_by: None,
         given: Given::default(),
@@ -525,6 +533,8 @@ pub(crate) fn own_secrets() -> Vec<String> {
     let handed_over = ona_sandbox::handed_over();
     let handed_over = handed_over.map(|(name, value)| (name.to_owned(), value.to_owned()));
     let named = named.chain(handed_over);
+    // Of the variables for the sign-in none is one, whatever its name says.
+    let named = named.filter(|(name, _)| !name.starts_with("ONA_OAUTH_"));
     let named = named.filter(|(name, value)| holds_secret(&Disk, name, value));
     // As keys are sent.
     let named = named.map(|(_, value)| value.trim().to_owned());
@@ -625,8 +635,15 @@ fn text(variable: &Variable) -> Result<Option<String>, CliError> {
 /// A key without surrounding white space, such as the newline of a file; white space alone counts as unset.
 fn key(variable: &Variable) -> Result<Option<String>, CliError> {
     let key = text(variable)?.map(|key| key.trim().to_owned());
-    Ok(key.filter(|key| !key.is_empty()))
+    let key = key.filter(|key| !key.is_empty());
+    match key {
+        Some(key) if !is_usable(&key) => Err(variable.refuse(UNUSABLE)),
+        key => Ok(key),
+    }
 }
+
+/// What a credential is not.
+const UNUSABLE: &str = "is not one line of printable characters, or is longer than 16 KiB";
 
 fn number(variable: &Variable) -> Result<Option<u64>, CliError> {
     let Some(value) = text(variable)? else { return Ok(None) };

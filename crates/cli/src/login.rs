@@ -13,10 +13,8 @@ use url::Url;
 
 use crate::env::oauth::{OauthVariables, oauth_variables, sign_in_within};
 use crate::error::CliError;
+use crate::output::complain;
 
-/// Why a login cannot be renewed.
-const NOT_CONFIGURED: &str =
-    "it cannot be renewed: set oauth.clientId in your settings, or ONA_OAUTH_CLIENT_ID";
 /// How the login is called in messages.
 const LOGIN: &str = "login";
 
@@ -72,8 +70,8 @@ fn configured(env: OauthVariables, settings: OauthSettings) -> Result<OauthConfi
 /// The token of a login, renewed when it is about to end.
 pub struct LoginCredentials {
     vault: Vault,
-    /// Nothing if the sign-in is not configured any more.
-    config: Option<OauthConfig>,
+    /// Or why the sign-in is not configured any more.
+    config: Result<OauthConfig, CliError>,
     learned: LearnedSecrets,
     login: Mutex<Login>,
 }
@@ -82,7 +80,7 @@ impl LoginCredentials {
     /// The login that is stored.
     pub fn new(
         vault: Vault,
-        config: Option<OauthConfig>,
+        config: Result<OauthConfig, CliError>,
         learned: &LearnedSecrets,
         login: Login,
     ) -> Arc<Self> {
@@ -98,37 +96,59 @@ impl LoginCredentials {
             let held = oauth::renewing(&vault)?;
             Ok::<_, VaultError>((held, oauth::stored(&vault)?))
         });
-        let held = held.await.map_err(|error| no_login(&error.to_string()))?;
-        let (_held, stored) = held.map_err(|error| no_login(&error.to_string()))?;
+        let held = held.await.map_err(no_login)?;
+        let (held, stored) = held.map_err(no_login)?;
         let stored = stored.ok_or_else(|| ended("there is no login any more"))?;
         if stored.secrets() != old.secrets() {
             return Ok(stored);
         }
-        let config = self.config.as_ref().ok_or_else(|| no_login(NOT_CONFIGURED))?;
-        let new = oauth::renew(config, &stored).await.map_err(|error| match error {
-            OauthError::Ended => ended("the login has ended"),
-            error => no_login(&error.to_string()),
-        })?;
+        if let Some(why) = held.failed_meanwhile() {
+            return Err(no_login(why));
+        }
+        let config = self
+            .config
+            .as_ref()
+            .map_err(|error| no_login(format!("it cannot be renewed: {}", error.message())))?;
+        // What cannot be stored is not asked for: the server gives each refresh token once.
+        oauth::keep(&self.vault, &stored).map_err(no_login)?;
+        let new = match oauth::renew(config, &stored).await {
+            Ok(new) => new,
+            Err(OauthError::Ended) => {
+                let _ = oauth::keep_refused(&self.vault, &stored);
+                return Err(ended("the login has ended"));
+            }
+            Err(error) => {
+                let why = error.to_string();
+                held.failed(&why);
+                return Err(no_login(why));
+            }
+        };
         self.learned.learn(new.secrets());
-        oauth::keep(&self.vault, &new).map_err(|error| no_login(&error.to_string()))?;
+        if let Err(error) = oauth::keep(&self.vault, &new) {
+            complain(&format!(
+                "warning: the renewed login cannot be stored: {error}\nhint: `ona auth login` signs in again\n"
+            ));
+        }
         Ok(new)
     }
 }
 
-fn no_login(why: &str) -> CredentialError {
-    CredentialError { source_name: LOGIN.to_owned(), reason: why.to_owned() }
+fn no_login(why: impl std::fmt::Display) -> CredentialError {
+    CredentialError { source_name: LOGIN.to_owned(), reason: why.to_string() }
 }
 
 fn ended(why: &str) -> CredentialError {
-    no_login(&format!("{why}; run `ona auth login`"))
+    no_login(format!("{why}; run `ona auth login`"))
 }
 
 impl Credentials for LoginCredentials {
     fn credential(&self) -> Fetching<'_, Credential> {
         Box::pin(async {
             let mut login = self.login.lock().await;
-            if login.ends_soon() {
+            if login.is_due() {
                 *login = self.renew(&login).await?;
+            } else if login.has_ended() {
+                return Err(ended("the login has ended, and cannot be renewed"));
             }
             Ok(Credential::Bearer(login.token()))
         })
@@ -137,6 +157,9 @@ impl Credentials for LoginCredentials {
     fn refused(&self) -> Fetching<'_, bool> {
         Box::pin(async {
             let mut login = self.login.lock().await;
+            if !login.has_refresh_token() {
+                return Ok(false);
+            }
             *login = self.renew(&login).await?;
             Ok(true)
         })

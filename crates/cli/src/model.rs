@@ -184,7 +184,7 @@ fn way(
         ProviderKind::ClaudeCodeSubscription => {
             let credentials = found.ok_or_else(|| {
                 CliError::usage(format!("{provider} needs a credential, and there is none"))
-                    .hint("`ona auth login` signs in; or set ANTHROPIC_API_KEY, ANTHROPIC_AUTH_TOKEN or apiKeyHelper")
+                    .hint(available.how_to_get_one())
                     .hint(ALLOWED)
             })?;
             let url = or(&env.anthropic_url, "https://api.anthropic.com");

@@ -7,6 +7,7 @@ use std::time::Duration;
 use ona_auth::oauth::{self, Login, OauthConfig, SignIn};
 use ona_auth::{Kept, Vault};
 use ona_http::callback::Callback;
+use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use url::Url;
@@ -21,6 +22,10 @@ const INTERRUPTED: u8 = 130;
 
 fn failed(error: impl std::fmt::Display) -> CliError {
     CliError::failed(format!("the sign-in failed: {error}"))
+}
+
+fn refused(why: &str) -> CliError {
+    CliError::failed(format!("the sign-in was refused: {}", plain(why)))
 }
 
 /// `ona auth login`.
@@ -79,11 +84,9 @@ async fn by_browser(config: &OauthConfig, within: Duration) -> Result<Login, Cli
     tell(&sign_in)?;
     browser::open(sign_in.url.as_str())?;
     let came = in_time(within, callback.visited(&sign_in.state)).await?;
-    let came = came.map_err(|denial| {
-        CliError::failed(format!("the sign-in was refused: {}", plain(&denial.to_string())))
-    })?;
+    let came = came.map_err(|denial| refused(&denial.to_string()))?;
     let code = parameter(&came, "code").ok_or_else(|| failed("no code came back"))?;
-    in_time(within, sign_in.redeem(&code)).await?.map_err(failed)
+    sign_in.redeem(&code).await.map_err(failed)
 }
 
 fn parameter(url: &Url, name: &str) -> Option<String> {
@@ -99,24 +102,29 @@ async fn by_code(config: &OauthConfig, within: Duration) -> Result<Login, CliErr
         loop {
             complain("paste the code, or the address of the page it is on: ");
             let line = lines.recv().await.ok_or_else(|| failed("no code was given"))?;
-            match code_in(&line) {
-                Some((code, state)) if state == sign_in.state => return Ok(code),
+            match pasted(&line) {
+                Some(Pasted { code: Ok(code), state }) if state == sign_in.state => {
+                    return Ok(code);
+                }
+                Some(Pasted { code: Err(why), state }) if state == sign_in.state => {
+                    return Err(refused(&why));
+                }
                 _ if asked_again => complain("that is not a code of this sign-in\n"),
                 _ => return Err(failed("that is not a code of this sign-in")),
             }
         }
     });
     let code = code.await??;
-    in_time(within, sign_in.redeem(&code)).await?.map_err(failed)
+    sign_in.redeem(&code).await.map_err(failed)
 }
 
 /// The lines of standard input. The process does not wait for whoever reads them.
 fn typed() -> mpsc::Receiver<String> {
     let (sender, receiver) = mpsc::channel(1);
     std::thread::spawn(move || {
-        for line in std::io::stdin().lock().lines() {
+        for line in std::io::stdin().lock().split(b'\n') {
             let Ok(line) = line else { break };
-            if sender.blocking_send(line).is_err() {
+            if sender.blocking_send(String::from_utf8_lossy(&line).into_owned()).is_err() {
                 break;
             }
         }
@@ -124,35 +132,67 @@ fn typed() -> mpsc::Receiver<String> {
     receiver
 }
 
+/// What a human pastes: a code, or why there is none.
+#[derive(Debug, PartialEq)]
+struct Pasted {
+    code: Result<String, String>,
+    state: String,
+}
+
 /// `code#state`, or the address of a page with both.
-fn code_in(line: &str) -> Option<(String, String)> {
+fn pasted(line: &str) -> Option<Pasted> {
     let line = line.trim();
     if let Ok(url) = Url::parse(line)
-        && let (Some(code), Some(state)) = (parameter(&url, "code"), parameter(&url, "state"))
+        && let Some(state) = parameter(&url, "state")
     {
-        return Some((code, state));
+        let code = match (parameter(&url, "error"), parameter(&url, "code")) {
+            (Some(error), _) => Err(error),
+            (None, code) => Ok(code.filter(|code| !code.is_empty())?),
+        };
+        return Some(Pasted { code, state });
     }
-    let (code, state) = line.split_once('#')?;
-    Some((code.to_owned(), state.to_owned()))
+    let (code, state) = line.split_once('#').filter(|(code, _)| !code.is_empty())?;
+    Some(Pasted { code: Ok(code.to_owned()), state: state.to_owned() })
 }
 
 /// `ona auth logout`. Without a configuration no server is told.
-pub fn logout(config: Option<&OauthConfig>) -> Result<ExitCode, CliError> {
+pub fn logout(config: Result<OauthConfig, CliError>, as_json: bool) -> Result<ExitCode, CliError> {
     let vault = tokens::open_vault()?;
-    let stored = oauth::stored(&vault).map_err(|error| CliError::failed(error.to_string()))?;
-    let said = match &stored {
-        None => "nobody is signed in",
-        Some(_) => "signed out",
+    let stored = || oauth::stored(&vault).map_err(|error| CliError::failed(error.to_string()));
+    let revoked = match stored()? {
+        None => None,
+        Some(_) => {
+            // Whoever renews it now would store it again.
+            let _alone = oauth::renewing(&vault);
+            let revoked = stored()?.map(|login| revoked(config, &login)).transpose()?;
+            oauth::forget(&vault).map_err(|error| CliError::failed(error.to_string()))?;
+            revoked
+        }
     };
-    if let (Some(login), Some(config)) = (&stored, config)
-        && let Err(error) = runtime()?.block_on(oauth::revoke(config, login))
-    {
-        complain(&format!("warning: the login was not revoked: {error}\n"));
-    }
-    oauth::forget(&vault).map_err(|error| CliError::failed(error.to_string()))?;
-    print_line(said)
+    let said = match (as_json, revoked) {
+        (true, revoked) => {
+            let done = json!({"signed_out": revoked.is_some(), "revoked": revoked == Some(true)});
+            done.to_string()
+        }
+        (false, Some(_)) => "signed out".to_owned(),
+        (false, None) => "nobody is signed in".to_owned(),
+    };
+    print_line(&said)
         .map_err(|error| CliError::failed(format!("done, but cannot print the result: {error}")))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Revokes a login where the server offers that. Where it cannot be done, the operator is told.
+fn revoked(config: Result<OauthConfig, CliError>, login: &Login) -> Result<bool, CliError> {
+    let why = match &config {
+        Ok(config) => match runtime()?.block_on(oauth::revoke(config, login)) {
+            Ok(revoked) => return Ok(revoked),
+            Err(error) => error.to_string(),
+        },
+        Err(error) => error.message().to_owned(),
+    };
+    complain(&format!("warning: the login was not revoked: {why}\n"));
+    Ok(false)
 }
 
 #[cfg(test)]
@@ -161,16 +201,22 @@ mod tests {
 
     #[test]
     fn a_code_is_found_in_what_is_pasted() {
-        let pair = |code: &str, state: &str| Some((code.to_owned(), state.to_owned()));
+        let pair = |code: &str, state: &str| {
+            Some(Pasted { code: Ok(code.to_owned()), state: state.to_owned() })
+        };
         for (line, found) in [
             ("abc#xyz", pair("abc", "xyz")),
             (" abc#xyz \n", pair("abc", "xyz")),
             ("https://x.example/cb?code=abc&state=xyz", pair("abc", "xyz")),
             ("https://x.example/cb?state=x%20z&code=a", pair("a", "x z")),
+            ("https://x.example/cb?state=s&code=", None),
+            ("#xyz", None),
             ("abc", None),
             ("", None),
         ] {
-            assert_eq!(code_in(line), found, "{line}");
+            assert_eq!(pasted(line), found, "{line}");
         }
+        let denied = pasted("https://x.example/cb?error=access_denied&state=s").unwrap();
+        assert_eq!(denied.code, Err("access_denied".to_owned()));
     }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use ona_auth::oauth::{self, Login};
-use ona_auth::{Keyring, Vault, VaultError};
+use ona_auth::{Keyring, Vault, VaultError, operator};
 use ona_mcp::TokenStore;
 use ona_policy::secrets::names_secret;
 use ona_types::BoxError;
@@ -43,10 +43,16 @@ pub(crate) fn stored_login() -> Result<Option<Login>, VaultError> {
     Ok(login)
 }
 
-/// Secrets in the vault that must not be shown: those of the login. Read once.
+/// Secrets in the vault that must not be shown: those of the login, and the operator's key. Read once.
 pub fn stored_secrets() -> Vec<String> {
     static STORED: OnceLock<Vec<String>> = OnceLock::new();
-    let read = || stored_login().ok().flatten().map(|login| login.secrets());
+    let read = || {
+        let place = place().ok().filter(|place| place.dir.exists())?;
+        let vault = place.open().ok()?;
+        let login = oauth::stored(&vault).ok().flatten();
+        let login = login.map(|login| login.secrets()).unwrap_or_default();
+        Some(login.into_iter().chain(operator::secret(&vault)).collect())
+    };
     STORED.get_or_init(|| read().unwrap_or_default()).clone()
 }
 

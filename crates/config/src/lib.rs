@@ -8,6 +8,7 @@ mod approvals;
 mod config;
 pub mod instructions;
 pub mod own_server;
+mod own_variables;
 pub mod servers;
 pub mod settings;
 #[cfg(any(test, feature = "testing"))]

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 pub const API_KEY_HELPER: &str = "apiKeyHelper";
 
 /// The limit for what it prints.
-const MAX_KEY: usize = 64 * 1024;
+const MAX_KEY: usize = 16 * 1024;
 
 /// How the command is run.
 #[derive(Clone)]
@@ -49,7 +49,7 @@ enum HelperError {
     Signalled(i32),
     #[error("it was interrupted")]
     Interrupted,
-    #[error("it printed no key: expected one line of printable characters")]
+    #[error("it printed no key: expected one line of printable characters, at most 16 KiB")]
     NoKey,
 }
 
@@ -90,6 +90,7 @@ impl ApiKeyHelper {
             }
         }?;
         match outcome.ending {
+            Ending::Exited(0) if outcome.stdout.truncated => Err(HelperError::NoKey),
             Ending::Exited(0) => key(&outcome.stdout.bytes).ok_or(HelperError::NoKey),
             Ending::Exited(code) => Err(HelperError::Failed(code)),
             Ending::Signalled(signal) => Err(HelperError::Signalled(signal)),

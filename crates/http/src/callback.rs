@@ -1,5 +1,6 @@
 //! Where a browser comes back to after a sign-in: a page on loopback, for one visitor with the right state.
 
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -11,18 +12,18 @@ use hyper::body::{Bytes, Incoming};
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{Request, Response, StatusCode};
+use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
-use tokio::task::JoinSet;
+use tokio::task::{AbortHandle, JoinSet};
 use url::Url;
 
 /// The time limit for a browser's request.
 const HEADERS_WITHIN: Duration = Duration::from_secs(10);
 /// The time limit for a browser's connection.
 const VISIT_WITHIN: Duration = Duration::from_secs(15);
-/// The limit for concurrent connections; further ones are closed.
+/// The limit for concurrent connections: the oldest one is closed for a further one. A browser asks at once.
 const MAX_CONNECTIONS: usize = 32;
 /// The path of the page.
 const PATH: &str = "/callback";
@@ -74,6 +75,7 @@ impl Callback {
         let expected = Arc::new((self.url, state.to_owned()));
         let (sender, mut found) = mpsc::channel::<Result<Url, Denial>>(1);
         let mut connections = JoinSet::new();
+        let mut oldest_first: VecDeque<AbortHandle> = VecDeque::new();
         loop {
             let stream = tokio::select! {
                 Some(came) = found.recv() => return came,
@@ -83,11 +85,14 @@ impl Callback {
                 },
             };
             while connections.try_join_next().is_some() {}
-            if connections.len() >= MAX_CONNECTIONS {
-                continue;
+            oldest_first.retain(|connection| !connection.is_finished());
+            if oldest_first.len() >= MAX_CONNECTIONS
+                && let Some(oldest) = oldest_first.pop_front()
+            {
+                oldest.abort();
             }
             let (expected, sender) = (Arc::clone(&expected), sender.clone());
-            connections.spawn(async move {
+            oldest_first.push_back(connections.spawn(async move {
                 let (told, mut came) = mpsc::channel(1);
                 let answer = service_fn(move |request: Request<Incoming>| {
                     let (text, status, came) = visit(&request, &expected.0, &expected.1);
@@ -106,7 +111,7 @@ impl Callback {
                 if let Ok(came) = came.try_recv() {
                     let _ = sender.send(came).await;
                 }
-            });
+            }));
         }
     }
 }
@@ -127,6 +132,9 @@ fn visit(
     if request.uri().path() != PATH {
         return ("Not found.", StatusCode::NOT_FOUND, None);
     }
+    if request.method() != Method::GET {
+        return ("A browser comes with GET.", StatusCode::METHOD_NOT_ALLOWED, None);
+    }
     if value("state").as_deref() != Some(state) {
         return ("This is not the sign-in that was asked for.", StatusCode::BAD_REQUEST, None);
     }
@@ -135,7 +143,10 @@ fn visit(
         let text = "The sign-in was refused. You can close this page.";
         return (text, StatusCode::OK, Some(Err(denial)));
     }
-    let text = "You are signed in. You can close this page, and go back to ona.";
+    if value("code").is_none_or(|code| code.is_empty()) {
+        return ("There is no code in this address.", StatusCode::BAD_REQUEST, None);
+    }
+    let text = "You can close this page. ona completes the sign-in, and says how it went.";
     (text, StatusCode::OK, Some(Ok(url)))
 }
 

@@ -52,11 +52,20 @@ pub struct Cli {
 }
 
 impl Cli {
-    /// Whether programs may be started that are not the operator's: commands and servers.
+    /// Whether programs may be started that must not see ona's credentials: commands, servers, a browser. Not of
+    /// `ona hook`, which starts the operator's own hooks and has to be quick.
     pub fn starts_programs(&self) -> bool {
-        matches!(
+        !matches!(
             self.command,
-            None | Some(Command::Mcp(_) | Command::Serve(_) | Command::Demo { .. })
+            Some(
+                Command::Hook { .. }
+                    | Command::TaskHost
+                    | Command::PdfText { .. }
+                    | Command::HtmlText
+                    | Command::ScriptedModel { .. }
+                    | Command::Schema(_)
+                    | Command::Help { .. }
+            )
         )
     }
 }

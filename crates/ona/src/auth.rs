@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Subcommand;
+use ona_auth::oauth::Login;
 use ona_auth::sources::Row;
 use ona_cli::agent_args::OutputFormat;
 use ona_cli::bootstrap::directory;
@@ -31,42 +32,53 @@ pub enum Auth {
         no_browser: bool,
     },
     /// Sign out: revoke the login where the server offers that, and forget it
-    #[command(after_help = "Examples:\n  ona auth logout")]
-    Logout,
+    #[command(after_help = "Examples:\n  ona auth logout\n  ona auth logout --json")]
+    Logout {
+        /// Print JSON: whether somebody was signed in, and whether the login was revoked
+        #[arg(long)]
+        json: bool,
+    },
     /// Show which credential is used, and where it comes from; never the secret
     ///
     /// The exit code is 1 if there is none. apiKeyHelper is not run.
     #[command(
-        after_help = "Examples:\n  ona auth status\n  ona auth status --json | jq -r .source"
+        after_help = "Examples:\n  ona auth status\n  ona auth status --json | jq -r .source\n  ona auth status --provider lm_studio_local"
     )]
     Status {
         /// Print JSON
         #[arg(long)]
         json: bool,
+        /// The provider, instead of the one in the settings
+        #[arg(long, value_name = "PROVIDER")]
+        provider: Option<String>,
     },
 }
 
 pub fn run(cli: &Options, command: &Auth) -> Result<ExitCode, CliError> {
     match command {
         Auth::Login { no_browser } => sign_in::login(&oauth_config(&layers(cli)?)?, *no_browser),
-        Auth::Logout => logout(cli),
-        Auth::Status { json } => status(cli, *json),
+        Auth::Logout { json } => logout(cli, *json),
+        Auth::Status { json, provider } => status(cli, provider.as_deref(), *json),
     }
 }
 
 /// `ona -p /status` and `/logout`: no model is asked, and nothing goes on the record.
 pub fn by_slash(cli: &Options) -> Result<Option<ExitCode>, CliError> {
     let args = &cli.agent;
+    let as_json = args.output_format != OutputFormat::Text;
     let prompt = args.prompt.as_deref().map(str::trim).filter(|_| !args.disable_slash_commands);
     match prompt {
-        Some("/status") => status(cli, args.output_format != OutputFormat::Text).map(Some),
+        Some("/status") => status(cli, None, as_json).map(Some),
         Some("/logout") => match started_by() {
             Some(starter) => Err(governed::refused(SIGNED_IN, &starter)),
-            None => logout(cli).map(Some),
+            None => logout(cli, as_json).map(Some),
         },
         _ => Ok(None),
     }
 }
+
+/// The providers there are.
+const PROVIDERS: &str = "claude_code_subscription, openai_compatible or lm_studio_local";
 
 /// What an agent does not decide.
 pub const SIGNED_IN: &str = "who is signed in";
@@ -74,7 +86,7 @@ pub const SIGNED_IN: &str = "who is signed in";
 impl Auth {
     /// Whether only the operator may do that.
     pub fn is_the_operators(&self) -> bool {
-        matches!(self, Self::Login { .. } | Self::Logout)
+        matches!(self, Self::Login { .. } | Self::Logout { .. })
     }
 }
 
@@ -84,22 +96,30 @@ fn layers(cli: &Options) -> Result<Vec<Layer>, CliError> {
     in_force(cli, &env::config(cli)?.roots(&here, &here), None)
 }
 
-fn logout(cli: &Options) -> Result<ExitCode, CliError> {
-    sign_in::logout(layers(cli).and_then(|layers| oauth_config(&layers)).ok().as_ref())
+fn logout(cli: &Options, as_json: bool) -> Result<ExitCode, CliError> {
+    sign_in::logout(layers(cli).and_then(|layers| oauth_config(&layers)), as_json)
 }
 
-fn status(cli: &Options, as_json: bool) -> Result<ExitCode, CliError> {
+fn status(cli: &Options, provider: Option<&str>, as_json: bool) -> Result<ExitCode, CliError> {
     let layers = layers(cli)?;
-    let provider = model::provider(&cli.agent, &Settings::merged(&layers))?;
+    let provider = match provider {
+        Some(name) => name
+            .parse()
+            .map_err(|error| CliError::usage(format!("--provider: {error}")).hint(PROVIDERS))?,
+        None => model::provider(&cli.agent, &Settings::merged(&layers))?,
+    };
     let available = Available::find(provider, models()?, &layers, cli.agent.bare)?;
-    let status = available.status()?;
     let active = available.active();
     let printed = match as_json {
-        true => print_line(&status.to_string()),
+        true => print_line(&available.status().to_string()),
         false => print_line(&words(&available, active)),
     };
     printed.map_err(|error| CliError::failed(format!("cannot print the result: {error}")))?;
-    Ok(if active.is_some() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    if let Some(locked) = available.locked() {
+        return Err(locked);
+    }
+    let has_ended = available.active_login().is_some_and(Login::has_ended);
+    Ok(if active.is_some() && !has_ended { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// The same for people.
@@ -107,19 +127,26 @@ fn words(available: &Available, active: Option<&'static Row>) -> String {
     let mut text = format!("provider  {}\n", available.provider());
     text.push_str(&match active {
         Some(row) => format!("source    {} ({})", row.name, row.class),
-        None => "source    none: no credential is set".to_owned(),
+        None => "source    none: no credential is known".to_owned(),
     });
     if let Some(login) = available.active_login() {
         let account = login.account.as_deref().map(plain);
         text.push_str(&format!("\naccount   {}", account.as_deref().unwrap_or("unknown")));
-        if let Some(end) = login.expires_at.and_then(ona_types::rfc3339) {
-            text.push_str(&format!("\nuntil     {end}, then it is renewed"));
-        }
+        let end = login.expires_at.and_then(ona_types::rfc3339);
+        text.push_str(&match (end, login.is_renewable()) {
+            _ if login.has_ended() => {
+                "\nuntil     it has ended: `ona auth login` signs in again".to_owned()
+            }
+            (Some(end), true) => format!("\nuntil     {end}, then it is renewed"),
+            (Some(end), false) => format!("\nuntil     {end}; it cannot be renewed"),
+            (None, _) => String::new(),
+        });
     }
     for (row, present) in available.sources() {
         let state = match (present, active.is_some_and(|one| one.source == row.source)) {
             (_, true) => "used",
             (true, false) => "set, not used",
+            (false, false) if available.is_locked(row.source) => "not known: the store is locked",
             (false, false) => "not set",
         };
         text.push_str(&format!("\n  {:40} {state}", row.name));

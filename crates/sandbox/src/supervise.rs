@@ -1,6 +1,6 @@
 //! Supervises a background command: its output goes to a file, up to a limit.
 
-use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use nix::sys::resource::{Resource, setrlimit};
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::io::{self, PipeReader, Read, Write};
@@ -69,13 +69,11 @@ pub fn bound_memory(bytes: u64) {
     let _ = setrlimit(Resource::RLIMIT_AS, bytes, bytes);
 }
 
-/// This process leaves no core dump, which would hold its credentials. What it starts leaves none either, unless it raises
-/// the limit for itself.
+/// This process leaves no core dump, which would hold its credentials. What it starts leaves none either: a command could
+/// raise a soft limit again, also that of its parent.
 pub fn no_core_dumps() {
-    // Lowering the soft limit cannot fail.
-    if let Ok((_, hard)) = getrlimit(Resource::RLIMIT_CORE) {
-        let _ = setrlimit(Resource::RLIMIT_CORE, 0, hard);
-    }
+    // Lowering a limit cannot fail.
+    let _ = setrlimit(Resource::RLIMIT_CORE, 0, 0);
 }
 
 /// How often a supervisor looks whether the process that its command ends with is there.

@@ -23,8 +23,12 @@ pub struct Office {
     pub refuses: Option<(u16, &'static str)>,
     /// It takes requests for tokens and never answers.
     pub silent: bool,
-    /// It sends everybody who wants a token elsewhere.
-    pub redirects: bool,
+    /// It takes requests for tokens, and answers when this is false again.
+    pub waits: bool,
+    /// Tokens come without a refresh token.
+    pub no_refresh: bool,
+    /// The status of its answers to requests for tokens; another one than 200 comes without words.
+    pub status: u16,
     /// Renewed tokens come without a refresh token.
     pub keeps_refresh: bool,
     /// It answers a revocation with an error.
@@ -57,7 +61,7 @@ impl Authority {
     pub fn start(lasts: u64) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
-        let office = Arc::new(Mutex::new(Office { lasts, ..Office::default() }));
+        let office = Arc::new(Mutex::new(Office { lasts, status: 200, ..Office::default() }));
         let served = Arc::clone(&office);
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
@@ -115,7 +119,7 @@ pub fn browse(page: &Url) -> String {
     visit(&Url::parse(back.unwrap_or_else(|| panic!("{answer}"))).unwrap())
 }
 
-fn serve(mut stream: TcpStream, office: &Mutex<Office>) {
+fn serve(mut stream: TcpStream, shared: &Mutex<Office>) {
     let mut reader = BufReader::new(stream.try_clone().unwrap());
     let (mut head, mut length) = (String::new(), 0);
     reader.read_line(&mut head).unwrap();
@@ -135,7 +139,7 @@ fn serve(mut stream: TcpStream, office: &Mutex<Office>) {
     let mut words = head.split_whitespace().skip(1);
     let target = words.next().unwrap_or_default();
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
-    let mut office = office.lock().unwrap();
+    let mut office = shared.lock().unwrap();
     let (status, location, answer) = match path {
         "/authorize" => (302, authorized(&form(query), &mut office), json!({})),
         "/revoke" => {
@@ -149,6 +153,11 @@ fn serve(mut stream: TcpStream, office: &Mutex<Office>) {
                 drop(office);
                 let _ = reader.read(&mut [0]);
                 return;
+            }
+            while office.waits {
+                drop(office);
+                std::thread::yield_now();
+                office = shared.lock().unwrap();
             }
             let (status, answer) = token(&form(&body), &mut office);
             (status, String::new(), answer)
@@ -178,8 +187,8 @@ fn authorized(asked: &[(String, String)], office: &mut Office) -> String {
 }
 
 fn token(asked: &[(String, String)], office: &mut Office) -> (u16, Value) {
-    if office.redirects {
-        return (302, json!({}));
+    if office.status != 200 {
+        return (office.status, Value::Null);
     }
     let renews = value(asked, "grant_type") == "refresh_token";
     if renews {
@@ -202,7 +211,7 @@ fn token(asked: &[(String, String)], office: &mut Office) -> (u16, Value) {
         "access_token": office.access.clone().unwrap_or_else(numbered), "token_type": "Bearer",
         "expires_in": office.lasts, "account": {"email_address": "who@x.example"},
     });
-    if !(renews && office.keeps_refresh) {
+    if !(office.no_refresh || renews && office.keeps_refresh) {
         office.refresh = format!("refresh-secret-{}", office.renewals);
         answer["refresh_token"] = office.refresh.as_str().into();
     }

@@ -55,6 +55,10 @@ variables! {
     NO_PROXY = "NO_PROXY", "unset", "Hosts that are contacted directly; `no_proxy` is read too.";
 }
 
+/// Headers that say where a request goes and how long it is.
+const FRAMING: [&str; 6] =
+    ["connection", "content-length", "host", "te", "transfer-encoding", "upgrade"];
+
 /// The limit for a file of certificates.
 const MAX_CERTIFICATES: u64 = 4 << 20;
 
@@ -242,6 +246,10 @@ pub fn transport(base_url: &str, anthropic: Option<&Models>) -> Result<Transport
             let (name, value) = line.split_once(':').ok_or_else(|| {
                 ANTHROPIC_HEADERS.refuse(format!("has a line without a colon: line {}", at + 1))
             })?;
+            if FRAMING.iter().any(|framing| name.trim().eq_ignore_ascii_case(framing)) {
+                return Err(ANTHROPIC_HEADERS
+                    .refuse(format!("sets `{}`, which ona sets itself", name.trim())));
+            }
             transport.headers.push((name.trim().to_owned(), value.trim().to_owned()));
         }
     }

@@ -8,6 +8,7 @@ use url::{Host, Url};
 
 use super::expand::{Missing, expand};
 use crate::own_server;
+use crate::own_variables::{OWN_VARIABLE, is_own_variable};
 
 /// The maximum length of a name: model APIs allow 64 characters for a tool's name, which includes its server's.
 const MAX_NAME: usize = 40;
@@ -290,11 +291,13 @@ fn is_loopback(url: &Url) -> bool {
     url.scheme() == "http" && here
 }
 
+/// Not with the value, which may be a secret.
 fn not_text(value: &Value) -> String {
-    match value {
-        Value::Number(_) | Value::Bool(_) => format!("expected a string: write \"{value}\""),
-        _ => "expected a string".to_owned(),
-    }
+    let why = match value {
+        Value::Number(_) | Value::Bool(_) => "expected a string: put it in quotes",
+        _ => "expected a string",
+    };
+    why.to_owned()
 }
 
 /// Refuses variables that no process can have, and those that ona sets itself.
@@ -302,8 +305,7 @@ fn variable_name(name: &str, _: &str) -> Result<(), &'static str> {
     if name.is_empty() || name.contains(['=', '\0']) {
         return Err("invalid variable name");
     }
-    let own = name == "AGENT_SDLC_DB" || name.starts_with("ONA_") || name.starts_with("SDLC_");
-    if own { Err("ona sets it itself") } else { Ok(()) }
+    if is_own_variable(name) { Err(OWN_VARIABLE) } else { Ok(()) }
 }
 
 /// Refuses invalid headers.
@@ -403,16 +405,16 @@ mod tests {
             (json!({"command": "x", "args": "a"}), "`args`: expected a list of strings"),
             (
                 json!({"command": "x", "args": ["a", 5]}),
-                "`args[1]`: expected a string: write \"5\"",
+                "`args[1]`: expected a string: put it in quotes",
             ),
             (
                 json!({"command": "x", "env": {"A": true}}),
-                "`env.A`: expected a string: write \"true\"",
+                "`env.A`: expected a string: put it in quotes",
             ),
             (json!({"command": "x", "env": {"A=": ""}}), "`env.A=`: invalid variable name"),
             (
                 json!({"command": "x", "env": {"ONA_TOOL_USE_ID": ""}}),
-                "`env.ONA_TOOL_USE_ID`: ona sets it itself",
+                "`env.ONA_TOOL_USE_ID`: variables of ona itself are not set here, but in its environment",
             ),
             (
                 json!({"command": "x", "args": ["${NONE}"]}),

@@ -12,6 +12,7 @@ use super::Layer;
 use super::SERVER_LIMITS;
 use super::merge::{HOOKS_ONLY, LAYERS, RULES_ONLY, RULES_ONLY_NESTED, SERVERS_ONLY};
 use super::schema::Settings;
+use crate::own_variables::{OWN_VARIABLE, is_own_variable};
 
 /// A key with more invalid entries than this is dropped as a whole.
 const MAX_BAD_ENTRIES: usize = 100;
@@ -85,6 +86,7 @@ const LIMITED: &[(&[&str], MaySet)] = &[
     (&["skipDangerousModePermissionPrompt"], MaySet::NotProject),
     (&["autoMemoryDirectory"], MaySet::NotProject),
     (&["cleanupPeriodDays"], MaySet::NotInProject),
+    (&["oauth"], MaySet::NotInProject),
     (&[LAYERS], MaySet::OnlyOna),
 ];
 
@@ -205,18 +207,17 @@ fn model_config(json: &mut Map<String, Value>) -> Findings {
     found
 }
 
-/// Drops variables that no process can have, and those that ona sets itself.
+/// Drops variables that no process can have, and those of ona itself.
 fn env(json: &mut Map<String, Value>) -> Findings {
     let mut found = Findings::new();
     let Some(Value::Object(env)) = json.get_mut("env") else { return found };
     env.retain(|name, value| {
-        let own = name == "AGENT_SDLC_DB" || name.starts_with("ONA_") || name.starts_with("SDLC_");
         let reason = if name.is_empty() || name.contains(['=', '\0']) {
             "invalid variable name"
         } else if value.as_str().is_some_and(|value| value.contains('\0')) {
             "a variable cannot contain NUL"
-        } else if own {
-            "ona sets it itself"
+        } else if is_own_variable(name) {
+            OWN_VARIABLE
         } else {
             return true;
         };
@@ -384,7 +385,8 @@ pub(super) fn fitting(key: String, value: Value) -> (Map<String, Value>, Finding
             return (Map::new(), found);
         }
         let name = name_in_file(&path, &gone);
-        found.push(Finding::new(&*name, ona_types::plain_misfit(&error.inner().to_string())));
+        let why = ona_types::plain_misfit(&error.inner().to_string());
+        found.push(Finding::new(&*name, if key == "env" { without_value(&why) } else { why }));
         take_out(&mut alone, &path);
         gone.push(name);
     }
@@ -392,6 +394,15 @@ pub(super) fn fitting(key: String, value: Value) -> (Map<String, Value>, Finding
         Value::Object(alone) => (alone, found),
         _ => (Map::new(), found),
     }
+}
+
+/// The same without the value, which may be a secret: its kind is enough.
+fn without_value(why: &str) -> String {
+    let Some((found, expected)) = why.rsplit_once(", expected ") else {
+        return "invalid value".to_owned();
+    };
+    let kind: Vec<&str> = found.split(' ').take(3).collect();
+    format!("{}, expected {expected}", kind.join(" "))
 }
 
 /// The name that the entry at `path` had before other entries were removed.

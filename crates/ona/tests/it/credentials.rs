@@ -366,11 +366,12 @@ fn a_refused_key_of_a_helper_is_asked_for_once_more() {
 #[test]
 fn a_token_is_handed_over_by_a_descriptor() {
     let project = project();
-    let server = Server::start([Reply::say("done")]).unwrap();
+    let server = Server::start([(); 3].map(|()| Reply::say("done"))).unwrap();
     let name = "CLAUDE_CODE_OAUTH_TOKEN_FILE_DESCRIPTOR";
     let binary = env!("CARGO_BIN_EXE_ona");
-    let with = |number: &str, redirect: &str| {
-        let script = format!("exec {binary} -p go {redirect}");
+    let with = |number: &str, redirect: &str, first: &str| {
+        let script = format!("exec {redirect}; {first}exec {binary} -p go");
+        let script = if redirect.is_empty() { format!("exec {binary} -p go") } else { script };
         let mut command = project.command("bash");
         command
             .args(["-c", &script])
@@ -378,15 +379,31 @@ fn a_token_is_handed_over_by_a_descriptor() {
             .env("ANTHROPIC_BASE_URL", server.base_url());
         run(&mut command)
     };
-    let ran = with("9", "9<<< ' token-by-descriptor '");
+    let ran = with("9", "9<<< ' token-by-descriptor '", "");
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert_eq!(seen(&server), ["authorization: Bearer token-by-descriptor"]);
-    for (number, redirect) in [("9", ""), ("nine", ""), ("9", "9< /dev/null"), ("-1", "")] {
-        let ran = with(number, redirect);
+    // From where it stands, and from what is no file.
+    project.file("tokens", "12345678token-behind");
+    let ran = with("9", "9< tokens", "read -rN 8 -u 9 x; ");
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert_eq!(seen(&server), ["authorization: Bearer token-behind"]);
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let gives = std::thread::spawn(move || {
+        std::io::Write::write_all(&mut listener.accept().unwrap().0, b"token-by-socket\n").unwrap();
+    });
+    let ran = with("9", &format!("9<> /dev/tcp/127.0.0.1/{port}"), "");
+    gives.join().unwrap();
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert_eq!(seen(&server), ["authorization: Bearer token-by-socket"]);
+    for (number, redirect) in
+        [("9", ""), ("nine", ""), ("9", "9< /dev/null"), ("-1", ""), ("9", "9< /dev/zero")]
+    {
+        let ran = with(number, redirect, "");
         assert_eq!(ran.code, Some(2), "{number} {redirect}: {}", ran.stderr);
         assert!(ran.stderr.contains(name), "{}", ran.stderr);
     }
-    assert_eq!(server.requests().len(), 1);
+    assert_eq!(server.requests().len(), 3);
 }
 
 #[test]

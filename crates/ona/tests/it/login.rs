@@ -56,7 +56,7 @@ fn come_back(back: &str, query: &str) -> String {
 fn signed_in(authority: &Authority, project: &Project) {
     let (child, page) = begun(authority, project, &[]);
     let answer = browse(&page);
-    assert!(answer.contains("You are signed in"), "{answer}");
+    assert!(answer.contains("You can close this page. ona completes the sign-in"), "{answer}");
     let ran = ended(child);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
 }
@@ -95,7 +95,7 @@ fn a_browser_signs_in_and_the_login_is_used_renewed_and_forgotten() {
     }
     let _idle =
         TcpStream::connect(back.trim_start_matches("http://").trim_end_matches("/callback"));
-    assert!(browse(&page).contains("You are signed in"));
+    assert!(browse(&page).contains("You can close this page. ona completes the sign-in"));
     let ran = ended(child);
     assert_eq!(
         (ran.code, ran.stdout.as_str()),
@@ -183,7 +183,7 @@ fn what_goes_wrong_is_told_before_or_after() {
     assert!(ran.code == Some(1) && ran.stderr.contains("no such code"), "{}", ran.stderr);
     authority.office().denies = true;
     let (child, page) = begun(&authority, &project, &[]);
-    assert!(!browse(&page).contains("You are signed in"));
+    assert!(!browse(&page).contains("You can close this page. ona completes the sign-in"));
     let ran = ended(child);
     assert!(ran.code == Some(1) && ran.stderr.contains("access_denied"), "{}", ran.stderr);
     let (child, _) = begun(&authority, &project, &[]);
@@ -306,11 +306,11 @@ fn a_prompt_asks_for_the_status_and_signs_out_without_a_model() {
 #[test]
 fn a_server_that_is_silent_or_points_elsewhere_gets_and_loses_nothing() {
     let (project, authority) = (project(), Authority::start(3600));
-    authority.office().redirects = true;
+    authority.office().status = 302;
     let (child, page) = begun(&authority, &project, &[]);
     browse(&page);
     assert_eq!(ended(child).code, Some(1), "no redirect is followed");
-    authority.office().redirects = false;
+    authority.office().status = 200;
     signed_in(&authority, &project);
     authority.office().silent = true;
     // As long as the human may take at most, for requests too.
@@ -354,4 +354,80 @@ fn a_renewal_without_a_refresh_token_keeps_the_old_one() {
     assert!(ran.stderr.contains("was not revoked"), "{}", ran.stderr);
     assert_eq!(value(&form(&authority.office().revoked[0]), "token"), "refresh-secret-0");
     assert_eq!(status(&authority, &project)["class"], "none");
+}
+
+#[test]
+fn a_logout_ends_what_is_just_being_renewed() {
+    let (project, authority) = (project(), Authority::start(5));
+    signed_in(&authority, &project);
+    authority.office().waits = true;
+    let server = Server::start([Reply::say("done")]).unwrap();
+    let spawned = |mut command: Command| {
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let turn = spawned(asking(&authority, &project, &server));
+    while authority.office().asked.len() < 2 {
+        std::thread::yield_now();
+    }
+    let logout = spawned(authority.known_to(project.ona(["auth", "logout", "--json"])));
+    authority.office().waits = false;
+    let ran = ended(logout);
+    assert_eq!(ran.stdout, "{\"signed_out\":true,\"revoked\":true}\n", "{}", ran.stderr);
+    ended(turn);
+    assert_eq!(status(&authority, &project)["class"], "none");
+    // Whichever came first: what was good last is revoked.
+    let office = authority.office();
+    let last = format!("refresh-secret-{}", office.renewals);
+    assert_eq!(value(&form(&office.revoked[0]), "token"), last);
+}
+
+#[test]
+fn a_login_is_used_as_long_as_it_lasts() {
+    let (project, authority) = (project(), Authority::start(30));
+    authority.office().no_refresh = true;
+    signed_in(&authority, &project);
+    let server = Server::start([Reply::say("done")]).unwrap();
+    let ran = run(&mut asking(&authority, &project, &server));
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let said = run(&mut authority.known_to(project.ona(["auth", "status"]))).stdout;
+    assert!(said.contains("; it cannot be renewed\n"), "{said}");
+    // And one that the server does not renew is said to have ended.
+    authority.office().no_refresh = false;
+    signed_in(&authority, &project);
+    authority.office().refuses = Some((400, "invalid_grant"));
+    let ran = run(&mut asking(&authority, &project, &server));
+    assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+    let ran = run(&mut authority.known_to(project.ona(["auth", "status"])));
+    assert!(ran.code == Some(1) && ran.stdout.contains("it has ended"), "{}", ran.stdout);
+}
+
+#[test]
+fn answers_of_no_use_are_told_and_visitors_without_one_do_not_count() {
+    let (project, authority) = (project(), Authority::start(3600));
+    for (access, status, why) in [
+        (Some(""), 200, "its access token is empty, too long or not printable"),
+        (Some("a\r\nb: c"), 200, "its access token is empty, too long or not printable"),
+        (None, 503, "cannot be used: its status is 503"),
+        (None, 302, "cannot be used: its status is 302, and redirects are not followed"),
+    ] {
+        let mut office = authority.office();
+        (office.access, office.status) = (access.map(str::to_owned), status);
+        drop(office);
+        let (child, page) = begun(&authority, &project, &[]);
+        browse(&page);
+        let ran = ended(child);
+        assert_eq!(ran.code, Some(1), "{access:?} {status}: {}", ran.stderr);
+        assert!(ran.stderr.contains(why) && ran.stderr.contains("/token"), "{}", ran.stderr);
+    }
+    authority.office().access = None;
+    authority.office().status = 200;
+    let (child, page) = begun(&authority, &project, &[]);
+    let back = url::Url::parse(&value(&form(page.query().unwrap()), "redirect_uri")).unwrap();
+    let state = value(&form(page.query().unwrap()), "state");
+    let idle: Vec<TcpStream> =
+        (0..50).map(|_| TcpStream::connect(("127.0.0.1", back.port().unwrap())).unwrap()).collect();
+    assert!(come_back(back.as_str(), &format!("state={state}")).starts_with("HTTP/1.1 400"));
+    assert!(browse(&page).contains("You can close this page"));
+    assert_eq!(ended(child).code, Some(0));
+    drop(idle);
 }

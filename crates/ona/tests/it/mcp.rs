@@ -150,7 +150,7 @@ fn what_is_no_server_is_refused() {
         ),
         (&["add", "x", "y", "-H", "A: b"], "--header applies only to a server with a URL"),
         (&["add", "x", "y", "-e", "A"], "-e: a value has no `=`"),
-        (&["add", "x", "y", "-e", "ONA_TRUST=1"], "ona sets it itself"),
+        (&["add", "x", "y", "-e", "ONA_TRUST=1"], "variables of ona itself are not set here"),
         (&["add", "x", "y", "--scope", "managed"], "unknown scope `managed`"),
         (&["add", "x", "y", "--callback-port", "0"], "0 is not in 1..=65535"),
         (&["add-json", "x", "{"], "invalid JSON"),

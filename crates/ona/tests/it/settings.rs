@@ -384,7 +384,10 @@ fn hooks_get_the_variables_of_the_settings_and_ona_has_the_last_word() {
     let env = json!({"GREETING": "hello", "LANG": "de_DE.UTF-8", "AGENT_SDLC_DB": "/theirs", "SDLC_HOOK": "0", "A=B": "x"});
     let project = with_env(&env, &hooks);
     let ran = run(&mut project.eval_command("Bash", &json!({"command": "true"})));
-    for name in ["env.AGENT_SDLC_DB: ona sets it itself", "env.A=B: invalid variable name"] {
+    for name in [
+        "env.AGENT_SDLC_DB: variables of ona itself are not set here, but in its environment",
+        "env.A=B: invalid variable name",
+    ] {
         assert!(ran.stderr.contains(name), "{name}: {}", ran.stderr);
     }
     let seen = project.content("hook.env");

@@ -163,7 +163,7 @@ pub(super) fn oauth(world: &World) -> Result<Seen> {
     let out = world.ona(&["mcp", "list"])?;
     Ok(vec![
         ("a server that requires sign-in is reported", before.contains("needs login")),
-        ("the browser comes back", shown.contains("You are signed in")),
+        ("the browser comes back", shown.contains("You can close this page")),
         (
             "`ona mcp login` succeeds, and the tokens are stored",
             signed_in && after.contains("connected"),
