@@ -216,11 +216,14 @@ pub enum Command {
     },
 
     /// Sign in and out, and show which credential is used for the model
-    #[command(subcommand)]
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  ona auth login\n  ona auth status --json\n  ona auth logout\n\n`ona help credentials` tells the rest."
+    )]
     Auth(Auth),
 
     /// Show or replace the operator's key, by which approvals show who gave them
-    #[command(subcommand)]
+    #[command(subcommand, after_help = "Examples:\n  ona operator show\n  ona operator rotate")]
     Operator(Operator),
 
     /// Save and search memories: what later sessions should know
