@@ -252,7 +252,7 @@ pub async fn revoke(config: &OauthConfig, login: &Login) -> Result<bool, OauthEr
         .append_pair("client_id", &config.client_id)
         .finish();
     let http = Http::new(config.answer_within)?;
-    http.post(url, body).await.map(|()| true).map_err(|error| unreached(error, url))
+    http.post(url, body).await.map(|()| true).map_err(|error| unreached(&error, url))
 }
 
 /// The login that an answer brings. What it does not say stays as it was.
@@ -311,13 +311,13 @@ fn failure(error: RequestTokenError<HttpError, BasicErrorResponse>, url: &Url) -
                 _ => OauthError::Refused(text),
             }
         }
-        RequestTokenError::Request(error) => unreached(error, url),
+        RequestTokenError::Request(error) => unreached(&error, url),
         RequestTokenError::Parse(error, _) => unusable(error.to_string()),
         RequestTokenError::Other(why) => unusable(shortened(&why)),
     })
 }
 
-fn unreached(error: HttpError, url: &Url) -> OauthError {
+fn unreached(error: &HttpError, url: &Url) -> OauthError {
     let (url, why) = (url.to_string(), error.to_string());
     match error {
         HttpError::Failed(_) | HttpError::Late(_) => OauthError::Unreachable { url, why },

@@ -113,7 +113,7 @@ pub fn rotate(vault: &Vault) -> Result<OperatorKeys, OperatorError> {
 /// The private key as it is stored, if there is one: it must not be shown.
 pub fn secret(vault: &Vault) -> Option<String> {
     let stored = read(vault).ok().flatten()?;
-    stored.ok().map(|stored| stored.key.clone())
+    stored.ok().map(|stored| stored.key)
 }
 
 fn read(vault: &Vault) -> Result<Option<Result<Stored, OperatorError>>, OperatorError> {

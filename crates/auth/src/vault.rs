@@ -86,11 +86,11 @@ impl Vault {
     /// The secret of this name.
     pub fn get(&self, name: &str) -> Result<Option<SecretString>, VaultError> {
         if self.in_keyring()?.contains(name) {
-            return self.from_keyring(name);
+            return self.keyring_secret(name);
         }
         match self.secrets()?.remove(name) {
             // Another process may have moved it just now.
-            None if self.in_keyring()?.contains(name) => self.from_keyring(name),
+            None if self.in_keyring()?.contains(name) => self.keyring_secret(name),
             found => Ok(found),
         }
     }
@@ -141,7 +141,7 @@ impl Vault {
         Ok(true)
     }
 
-    fn from_keyring(&self, name: &str) -> Result<Option<SecretString>, VaultError> {
+    fn keyring_secret(&self, name: &str) -> Result<Option<SecretString>, VaultError> {
         self.keyring.get(&self.entry(name)).map_err(no_keyring(name))
     }
 
@@ -489,7 +489,7 @@ mod tests {
         assert_eq!(shown(&both, "a").as_deref(), Some("one"), "it is still found");
         assert_eq!(both.put("a", &SecretString::from("two")).unwrap(), Kept::File);
         assert_eq!(shown(&both, "a").as_deref(), Some("two"));
-        assert!(keyring.from_keyring("a").unwrap().is_none(), "nothing is left in the keyring");
+        assert!(keyring.keyring_secret("a").unwrap().is_none(), "nothing is left in the keyring");
         // Locked: nothing goes past the passphrase into the keyring.
         let error = keyring.put("a", &SecretString::from("x")).unwrap_err();
         assert!(error.to_string().contains("passphrase"), "{error}");

@@ -132,31 +132,32 @@ fn typed() -> mpsc::Receiver<String> {
     receiver
 }
 
-/// What a human pastes: a code, or why there is none.
+/// What a human pastes.
 #[derive(Debug, PartialEq)]
-struct Pasted {
-    code: Result<String, String>,
-    state: String,
+enum Pasted {
+    Code(String),
+    /// Why there is none.
+    Denial(String),
 }
 
 /// `code#state`, or the address of a page with both.
-fn pasted(line: &str) -> Option<Pasted> {
+fn pasted(line: &str) -> Option<(Pasted, String)> {
     let line = line.trim();
     if let Ok(url) = Url::parse(line)
         && let Some(state) = parameter(&url, "state")
     {
-        let code = match (parameter(&url, "error"), parameter(&url, "code")) {
-            (Some(error), _) => Err(error),
-            (None, code) => Ok(code.filter(|code| !code.is_empty())?),
+        let found = match (parameter(&url, "error"), parameter(&url, "code")) {
+            (Some(error), _) => Pasted::Denial(error),
+            (None, code) => Pasted::Code(code.filter(|code| !code.is_empty())?),
         };
-        return Some(Pasted { code, state });
+        return Some((found, state));
     }
     let (code, state) = line.split_once('#').filter(|(code, _)| !code.is_empty())?;
-    Some(Pasted { code: Ok(code.to_owned()), state: state.to_owned() })
+    Some((Pasted::Code(code.to_owned()), state.to_owned()))
 }
 
 /// `ona auth logout`. Without a configuration no server is told.
-pub fn logout(config: Result<OauthConfig, CliError>, as_json: bool) -> Result<ExitCode, CliError> {
+pub fn logout(config: &Result<OauthConfig, CliError>, as_json: bool) -> Result<ExitCode, CliError> {
     let vault = tokens::open_vault()?;
     let stored = || oauth::stored(&vault).map_err(|error| CliError::failed(error.to_string()));
     let revoked = match stored()? {
@@ -183,8 +184,8 @@ pub fn logout(config: Result<OauthConfig, CliError>, as_json: bool) -> Result<Ex
 }
 
 /// Revokes a login where the server offers that. Where it cannot be done, the operator is told.
-fn revoked(config: Result<OauthConfig, CliError>, login: &Login) -> Result<bool, CliError> {
-    let why = match &config {
+fn revoked(config: &Result<OauthConfig, CliError>, login: &Login) -> Result<bool, CliError> {
+    let why = match config {
         Ok(config) => match runtime()?.block_on(oauth::revoke(config, login)) {
             Ok(revoked) => return Ok(revoked),
             Err(error) => error.to_string(),
@@ -201,9 +202,8 @@ mod tests {
 
     #[test]
     fn a_code_is_found_in_what_is_pasted() {
-        let pair = |code: &str, state: &str| {
-            Some(Pasted { code: Ok(code.to_owned()), state: state.to_owned() })
-        };
+        let pair =
+            |code: &str, state: &str| Some((Pasted::Code(code.to_owned()), state.to_owned()));
         for (line, found) in [
             ("abc#xyz", pair("abc", "xyz")),
             (" abc#xyz \n", pair("abc", "xyz")),
@@ -216,7 +216,7 @@ mod tests {
         ] {
             assert_eq!(pasted(line), found, "{line}");
         }
-        let denied = pasted("https://x.example/cb?error=access_denied&state=s").unwrap();
-        assert_eq!(denied.code, Err("access_denied".to_owned()));
+        let (denied, _) = pasted("https://x.example/cb?error=access_denied&state=s").unwrap();
+        assert_eq!(denied, Pasted::Denial("access_denied".to_owned()));
     }
 }

@@ -97,7 +97,7 @@ fn layers(cli: &Options) -> Result<Vec<Layer>, CliError> {
 }
 
 fn logout(cli: &Options, as_json: bool) -> Result<ExitCode, CliError> {
-    sign_in::logout(layers(cli).and_then(|layers| oauth_config(&layers)), as_json)
+    sign_in::logout(&layers(cli).and_then(|layers| oauth_config(&layers)), as_json)
 }
 
 fn status(cli: &Options, provider: Option<&str>, as_json: bool) -> Result<ExitCode, CliError> {

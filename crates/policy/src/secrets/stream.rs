@@ -19,12 +19,12 @@ impl MaskedBytes {
     pub fn pass(&mut self, piece: &[u8]) -> Vec<u8> {
         self.held.extend_from_slice(piece);
         let rest = self.held.split_off(self.redactor.certain(&self.held));
-        self.redactor.mask_live_bytes(std::mem::replace(&mut self.held, rest))
+        self.redactor.mask_live_bytes(&std::mem::replace(&mut self.held, rest))
     }
 
     /// What is left when the stream ends.
     pub fn end(&mut self) -> Vec<u8> {
-        self.redactor.mask_live_bytes(std::mem::take(&mut self.held))
+        self.redactor.mask_live_bytes(&std::mem::take(&mut self.held))
     }
 }
 
@@ -43,16 +43,16 @@ impl Redactor {
         found.iter().map(ExactSizeIterator::len).sum()
     }
 
-    fn mask_live_bytes(&self, bytes: Vec<u8>) -> Vec<u8> {
+    fn mask_live_bytes(&self, bytes: &[u8]) -> Vec<u8> {
         let (mut masked, mut copied) = (Vec::with_capacity(bytes.len()), 0);
-        for range in self.known.ranges(&bytes) {
+        for range in self.known.ranges(bytes) {
             masked.extend_from_slice(&bytes[copied..range.start]);
             masked.extend_from_slice(LIVE.as_bytes());
             copied = range.end;
         }
         masked.extend_from_slice(&bytes[copied..]);
         match self.late() {
-            Some(late) => late.mask_live_bytes(masked),
+            Some(late) => late.mask_live_bytes(&masked),
             None => masked,
         }
     }
@@ -105,7 +105,7 @@ mod tests {
                 written.extend(stream.pass(piece));
             }
             written.extend(stream.end());
-            prop_assert_eq!(written, redactor.mask_live_bytes(whole));
+            prop_assert_eq!(written, redactor.mask_live_bytes(&whole));
         }
     }
 }
