@@ -103,10 +103,10 @@ async fn by_code(config: &OauthConfig, within: Duration) -> Result<Login, CliErr
             complain("paste the code, or the address of the page it is on: ");
             let line = lines.recv().await.ok_or_else(|| failed("no code was given"))?;
             match pasted(&line) {
-                Some(Pasted { code: Ok(code), state }) if state == sign_in.state => {
+                Some((Pasted::Code(code), state)) if state == sign_in.state => {
                     return Ok(code);
                 }
-                Some(Pasted { code: Err(why), state }) if state == sign_in.state => {
+                Some((Pasted::Denial(why), state)) if state == sign_in.state => {
                     return Err(refused(&why));
                 }
                 _ if asked_again => complain("that is not a code of this sign-in\n"),
