@@ -47,16 +47,18 @@ enum What {
 // The limits, from the design's table of measures. It has no row for a whole `--eval` (a
 // start plus a Read in a turn), for one append (a trace append, as appends per second) and for
 // Glob (as Grep).
-const START: Limit = Limit::at_most(10.0, 3.0, "ms");
+const START: Limit = Limit::at_most(5.0, 2.0, "ms");
 const EVAL_READ: Limit = Limit::at_most(15.0, 4.0, "ms");
-const READ: Limit = Limit::at_most(5.0, 1.0, "ms");
-const HOOK: Limit = Limit::at_most(1.3, 1.1, "×");
-const TURN: Limit = Limit::at_most(60.0, 20.0, "ms");
+const READ: Limit = Limit::at_most(2.0, 0.7, "ms");
+const READ_AND_QUESTION: Limit = Limit::at_most(5.0, 1.0, "ms");
+const HOOK: Limit = Limit::at_most(1.15, 1.05, "×");
+const TURN: Limit = Limit::at_most(25.0, 12.0, "ms");
 const GROWN: Limit = Limit::at_most(1.2, 1.0, "×");
 const LONG: Limit = Limit::at_most(1.2, 1.0, "×");
 const APPENDS: Limit = Limit::at_least(200.0, 5000.0, "/s");
-const SEARCH: Limit = Limit::at_most(1.5, 1.1, "×");
-const MEMORY: Limit = Limit::at_most(60.0, 30.0, "MB");
+const GREP: Limit = Limit::at_most(1.15, 1.0, "×");
+const GLOB: Limit = Limit::at_most(1.5, 1.1, "×");
+const MEMORY: Limit = Limit::at_most(35.0, 20.0, "MB");
 
 const SEARCH_RUNS: usize = 7;
 const HASHED_MB: usize = 256;
@@ -199,7 +201,7 @@ impl Bench {
         let next_turn = "the next turn of a process";
         Ok([
             Row::new("`ona -p`, a plain turn, whole process", plain, TURN),
-            Row::new("each Read of a turn with 50, its question to the model included", call, READ),
+            Row::new("each Read of a turn with 50, its question to the model included", call, READ_AND_QUESTION),
             Row::new(
                 "the plain turn in a session with 10,000 entries, compacted when it was full, against a new session",
                 compacted / plain,
@@ -272,7 +274,7 @@ impl Bench {
             "pattern": tree::NEEDLE, "output_mode": "content", "-n": true, "head_limit": 0,
         }});
         let args = ["--line-number", tree::NEEDLE, "."];
-        self.search("Grep, content", &call, &RIPGREP, &args, Some(SEARCH))
+        self.search("Grep, content", &call, &RIPGREP, &args, Some(GREP))
     }
 
     fn grep_files(&self) -> Result<Row> {
@@ -280,7 +282,7 @@ impl Bench {
             "pattern": tree::NEEDLE, "output_mode": "files_with_matches", "head_limit": 0,
         }});
         let args = ["--files-with-matches", tree::NEEDLE, "."];
-        self.search("Grep, files", &call, &RIPGREP, &args, Some(SEARCH))
+        self.search("Grep, files", &call, &RIPGREP, &args, Some(GREP))
     }
 
     fn glob_fd(&self) -> Result<Row> {
@@ -293,7 +295,7 @@ impl Bench {
     fn glob_find(&self) -> Result<Row> {
         // With the times that Glob sorts by: the same work.
         let args = [".", "-type", "f", "-name", "*.rs", "-printf", "%T@ %p\\n"];
-        self.search("Glob", &glob_call(), &FIND, &args, Some(SEARCH))
+        self.search("Glob", &glob_call(), &FIND, &args, Some(GLOB))
     }
 
     /// One search of ona, alternating with `rival` on the same tree.

@@ -11,10 +11,10 @@ use super::measure::median;
 use super::table::{Limit, Row};
 
 const PARSE: Limit = Limit::at_most(100.0, 20.0, "ms");
-const GATE: Limit = Limit::at_most(1000.0, 100.0, "µs");
-const APPEND: Limit = Limit::at_most(5.0, 0.2, "ms");
+const GATE: Limit = Limit::at_most(100.0, 20.0, "µs");
+const APPEND: Limit = Limit::at_most(0.5, 0.05, "ms");
 const BLAME: Limit = Limit::at_most(200.0, 100.0, "ms");
-const HOOK: Limit = Limit::at_most(15.0, 6.0, "ms");
+const HOOK: Limit = Limit::at_most(12.0, 5.0, "ms");
 const HOOK_RUNS: usize = 21;
 
 impl Bench {
