@@ -23,7 +23,27 @@ pub(super) fn in_json(value: &str) -> Vec<String> {
             break;
         }
     }
+    if !value.is_ascii() {
+        let escaped = all.get(1).map_or(value, String::as_str);
+        let in_ascii = [false, true].map(|upper| in_ascii(escaped, upper));
+        all.extend(in_ascii);
+    }
     all
+}
+
+/// With an escape of JSON for everything that is not ASCII.
+fn in_ascii(value: &str, upper: bool) -> String {
+    let mut written = String::new();
+    for c in value.chars() {
+        match c.is_ascii() {
+            true => written.push(c),
+            false => written.extend(c.encode_utf16(&mut [0; 2]).iter().map(|unit| match upper {
+                true => format!("\\u{unit:04X}"),
+                false => format!("\\u{unit:04x}"),
+            })),
+        }
+    }
+    written
 }
 
 /// What is certain of it in base64, wherever it stands in what is encoded: three bytes become four characters, so it
@@ -72,6 +92,10 @@ mod tests {
                     assert_eq!(shown(format!("a={blank}&b")), "a=[REDACTED:live]&b");
                 }
             }
+            if !secret.is_ascii() {
+                assert_eq!(shown(in_ascii(secret, true)), "[REDACTED:live]");
+                assert_eq!(shown(in_ascii(secret, false)), "[REDACTED:live]");
+            }
             for before in ["", "x", "xy", "user:", "a b c d"] {
                 for behind in ["", "z", "\n"] {
                     let text = format!("{before}{secret}{behind}");
@@ -90,13 +114,19 @@ mod tests {
                     .chunks(width)
                     .map(|line| std::str::from_utf8(line).unwrap())
                     .collect();
-                let masked = shown(lines.join("\n"));
-                let left = masked.replace('\n', "");
+                let joined = |between: &str| shown(lines.join(between)).replace(between, "");
+                let numbered = |(number, line): (usize, &&str)| format!("{number:>6}\t{line}");
+                let numbered: Vec<String> = lines.iter().enumerate().map(numbered).collect();
+                let numbered = shown(numbered.join("\n"));
+                let numbered: String =
+                    numbered.lines().filter_map(|line| line.split('\t').next_back()).collect();
+                let left = [joined("\n"), joined("\r\n"), joined("\\n"), joined("\n+"), numbered]
+                    .join(" ");
                 for form in in_base64(secret) {
                     let mut parts = form.as_bytes().windows(9);
                     assert!(
                         !parts.any(|part| left.as_bytes().windows(9).any(|one| one == part)),
-                        "{masked}"
+                        "{left}"
                     );
                 }
                 if before == 0 && width == 76 {

@@ -31,8 +31,8 @@ impl Known {
         self.plain.all.is_empty()
     }
 
-    /// The ways to look at a text, and what is looked for in each: percent-encoding is undone, and base64 is broken into
-    /// lines anywhere.
+    /// The ways to look at a text, and what is looked for in each: percent-encoding is undone, and base64 may be broken into
+    /// lines anywhere, which may be shown with something before each.
     fn views<'t>(&self, text: &'t [u8]) -> Vec<(View<'t>, &Patterns)> {
         let mut views = Vec::new();
         let decoded = [
@@ -42,6 +42,7 @@ impl Known {
         ];
         for view in decoded.into_iter().flatten() {
             views.push((view.unbroken(), &self.base64));
+            views.push((view.last_words(), &self.base64));
             views.push((view, &self.plain));
         }
         views
@@ -51,11 +52,7 @@ impl Known {
     pub(super) fn ranges(&self, text: &[u8]) -> Vec<Range<usize>> {
         let mut found = Vec::new();
         for (view, patterns) in self.views(text) {
-            found.extend(patterns.find(view.bytes()).map(|range| {
-                let Range { start, end } = view.range(range);
-                let behind = text[start..end].iter().rev();
-                start..end - behind.take_while(|byte| matches!(byte, b'\n' | b'\r')).count()
-            }));
+            found.extend(patterns.find(view.bytes()).map(|range| view.range(range)));
         }
         found.sort_by_key(|range: &Range<usize>| range.start);
         let mut apart: Vec<Range<usize>> = Vec::with_capacity(found.len());
@@ -77,7 +74,10 @@ impl Known {
             _ => 0,
         };
         let whole = &text[..text.len() - half];
-        let begins = self.views(whole).into_iter().filter_map(|(view, patterns)| {
+        // Of the last line, only what is shown before it may be there yet.
+        let lines = &whole[..whole.iter().rposition(|byte| *byte == b'\n').unwrap_or(0)];
+        let begins = self.views(whole).into_iter().chain(self.views(lines));
+        let begins = begins.filter_map(|(view, patterns)| {
             let open = patterns.open_end(view.bytes());
             (open > 0).then(|| whole.len() - view.place(view.bytes().len() - open))
         });

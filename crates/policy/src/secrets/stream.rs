@@ -84,6 +84,7 @@ mod tests {
                 Just(&b"t0p-secret-valuet"[..]), Just(&b"t0p-secret"[..]), Just(&b"\xff\xfe"[..]),
                 Just(&b" x\n"[..]), Just(&b"t0p-"[..]), Just(&b"valueteth"[..]), Just(&b"%74%3"[..]),
                 Just(&b"0p-secret-%76aluet"[..]), Just(&b"dDBwLXNlY3Jl\ndC12YWx1ZXQ=\n"[..]),
+                Just(&b"1\tdDBwLXNlY3Jl\n2\tdC12YWx1ZXQ=\n"[..]),
             ], 0..12),
             size in 1usize..20,
             late in any::<bool>(),
