@@ -115,6 +115,8 @@ pub struct Listing {
     pub root: Target,
     /// How deep it goes, if that is limited.
     pub depth: Option<usize>,
+    /// Patterns of the names that are looked for; all if there are none.
+    pub only: Vec<String>,
 }
 
 /// Who goes through the files that it is told of.
@@ -517,22 +519,22 @@ impl Effects {
         fixed: &fixed::Fixed<'_>,
         places: &places::Places,
     ) {
-        if texts::is_idle(script) || !script.steps.contains(&Step::Enter) {
-            return;
-        }
+        let only_shows = texts::only_shows(script);
         for (at, command) in script.commands.iter().enumerate() {
             let words = fixed.command(command, at).words;
-            if !commands::name(&words).is_some_and(commands::is_finder) {
+            let is_finder = commands::name(&words).is_some_and(commands::is_finder);
+            if !is_finder || only_shows && !commands::acts(&words[1..]) {
                 continue;
             }
-            let depth = files::depth(&words);
-            for Listed { root, .. } in files::listed(&words).unwrap_or_default() {
+            let (depth, only) = (files::depth(&words), files::one_name(&words));
+            for root in files::searched(&words) {
                 let root = match &root {
                     Some(Operand::Fixed(root) | Operand::Glob(root)) => root.as_str(),
                     None => ".",
                 };
                 let roots = named_from(start.world, start.home, &places.commands[at], root);
-                self.listed.extend(roots.into_iter().map(|root| Listing { root, depth }));
+                let listing = |root| Listing { root, depth, only: only.clone() };
+                self.listed.extend(roots.into_iter().map(listing));
             }
         }
     }

@@ -22,12 +22,12 @@ pub use address::decoded;
 pub(crate) use archives::{Format, Unpacked, members};
 pub(crate) use derived::Derived;
 pub(crate) use git::{InGit, Patch};
-pub(crate) use lists::{Listed, depth, listed};
+pub(crate) use lists::{Listed, depth, listed, searched};
 pub use pattern::Wide;
 pub(crate) use pattern::{expand, is_glob};
 use tables::RECURSIVE;
 pub use trees::Skips;
-pub(crate) use trees::Tree;
+pub(crate) use trees::{Tree, one_name};
 pub(crate) use written::{Output, written};
 
 /// What a command does with a file.

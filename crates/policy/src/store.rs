@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use ona_effects::shell::Word;
-use ona_effects::{Effects, Listing, Surroundings, Tree, commands};
+use ona_effects::{Effects, Listing, Surroundings, Tree, commands, wildcard};
 
 use crate::keyring;
 
@@ -15,6 +15,24 @@ use crate::keyring;
 const KEYRINGS: [&str; 2] = [".local/share/keyrings", "Library/Keychains"];
 /// Another way to say where the first of them are.
 const IN_DATA_HOME: &str = "XDG_DATA_HOME/keyrings";
+
+/// What files in the stores are called: in ona's own, and in keyrings as far as is known.
+const OWN_FILES: &[&str] = &[
+    "vault",
+    "vault.key",
+    "vault.lock",
+    "in-keyring",
+    "renewal-0123456789abcdef.lock",
+    "renewal-0123456789abcdef.failed",
+];
+const KEYRING_FILES: &[&str] = &[
+    "login.keyring",
+    "default.keyring",
+    "default",
+    "user.keystore",
+    "login.keychain-db",
+    "keychain-2.db",
+];
 
 /// How the path of ona's own store ends, wherever it is.
 const OWN: &str = "ona/vault";
@@ -35,6 +53,8 @@ pub(crate) struct Store {
     ends: Vec<String>,
     /// Directories above it that no program that is not known is given, or runs in.
     above: Vec<PathBuf>,
+    /// Names that its files have.
+    files: &'static [&'static str],
     /// It is ona's own, and the system's keyring may stand in for it.
     is_own: bool,
 }
@@ -51,6 +71,7 @@ impl Store {
                 exists: around.world.exists(dir),
                 ends: vec![last_parts(dir, 2)],
                 above: above.collect(),
+                files: OWN_FILES,
                 is_own: true,
                 dir: dir.clone(),
             }
@@ -62,6 +83,7 @@ impl Store {
                 exists: around.world.exists(&dir),
                 ends: vec![(*below).to_owned(), IN_DATA_HOME.to_owned()],
                 above: Vec::new(),
+                files: KEYRING_FILES,
                 is_own: false,
                 dir,
             }
@@ -110,9 +132,20 @@ impl Store {
 
     /// Whether its files may be named to other commands.
     fn is_listed(&self, listing: &Listing) -> bool {
-        let below = self.dir.strip_prefix(&listing.root.real).map(|below| below.iter().count());
-        let reaches = |below: usize| listing.depth.is_none_or(|depth| depth >= below);
+        let below = self.dir.strip_prefix(&listing.root.real);
+        let reaches = |below: &Path| {
+            listing.depth.is_none_or(|depth| depth >= below.iter().count())
+                && self.has_name(below, &listing.only)
+        };
         self.exists && below.is_ok_and(reaches)
+    }
+
+    /// Whether one of its files, or a directory on the way to it, has a name of these patterns, if there are any.
+    fn has_name(&self, below: &Path, only: &[String]) -> bool {
+        let on_the_way = below.iter().map(|name| name.to_string_lossy().into_owned());
+        let mut names = on_the_way.chain(self.files.iter().map(|name| (*name).to_owned()));
+        let fits = |name: &str| only.iter().any(|pattern| wildcard::matches(pattern, name));
+        only.is_empty() || names.any(|name| fits(&name))
     }
 
     /// Whether a command goes through it.
@@ -120,7 +153,9 @@ impl Store {
         let below = self.dir.strip_prefix(&tree.root.real).unwrap_or(Path::new(""));
         let hidden =
             below.components().any(|part| part.as_os_str().as_encoded_bytes().starts_with(b"."));
-        self.is_in(&tree.root.real) && !(tree.skips.hidden && hidden)
+        self.is_in(&tree.root.real)
+            && !(tree.skips.hidden && hidden)
+            && self.has_name(below, &tree.skips.only)
     }
 
     /// Whether a program that may do anything with it gets a directory above it, or works there.

@@ -89,6 +89,26 @@ pub(super) fn is_idle(script: &Script) -> bool {
         && (!script.steps.iter().any(leads) || script.commands.iter().all(passes_on))
 }
 
+/// Whether the names that a search finds are only shown: nothing in the line acts on them.
+pub(super) fn only_shows(script: &Script) -> bool {
+    let stays = |at: &crate::shell::Redirect| {
+        at.direction == Direction::Read || at.target.literal.as_deref().is_some_and(files::is_sink)
+    };
+    // A word that is only known at run time may be such a name.
+    let is_fixed = |command: &Command| command.words.iter().all(|word| word.literal.is_some());
+    let shows = |command: &Command| match commands::name(&command.words) {
+        None => command.words.is_empty(),
+        Some(name) if commands::is_finder(name) => true,
+        Some("read") => true,
+        Some(name) if PRINTERS.contains(&name) => passes_on(command),
+        Some(_) => is_fixed(command) && passes_on(command),
+    };
+    script.opaque.is_none()
+        && script.steps.iter().all(|step| *step != Step::Later)
+        && script.redirects.iter().all(stays)
+        && script.commands.iter().all(shows)
+}
+
 fn passes_on(command: &Command) -> bool {
     let words = &command.words;
     let has = |prefix: &str| words.iter().skip(1).any(|word| word.source.starts_with(prefix));

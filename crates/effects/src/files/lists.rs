@@ -71,6 +71,20 @@ pub(crate) fn listed(words: &[Word]) -> Option<Vec<Listed>> {
     (lists && named.unsure.is_none()).then(|| roots.collect())
 }
 
+/// Where a searching command may begin, whatever else it is told: every word could be a directory. Nothing is where it runs.
+pub(crate) fn searched(words: &[Word]) -> Vec<Option<Operand>> {
+    let mut named = Touched::default();
+    operands(words.iter().skip(1), Access::Reads, &mut named);
+    let leads = |word: &&Word| {
+        let text = word.source.as_str();
+        matches!(text, "-H" | "-L" | "-P" | "-D") || text.starts_with("-O")
+    };
+    let first = words.iter().skip(1).find(|word| !leads(word));
+    let here = first.is_none_or(|word| word.source.starts_with(['-', '(', '!', '\\']));
+    let names = named.files.into_iter().map(|(_, operand)| Some(operand));
+    names.chain(here.then_some(None)).collect()
+}
+
 /// How deep a searching command is told to go.
 pub(crate) fn depth(words: &[Word]) -> Option<usize> {
     let options = ["-maxdepth", "--max-depth", "-d"];

@@ -202,9 +202,12 @@ pub(super) fn left_out(words: &[Word]) -> Skips {
 }
 
 /// The one name that is looked for, if nothing else could be found as well.
-pub(super) fn one_name(words: &[Word]) -> Vec<String> {
+pub(crate) fn one_name(words: &[Word]) -> Vec<String> {
     let otherwise = ["-o", "-or", "!", "-not", ",", "(", "-iname", "-prune"];
     let is = |word: &Word, text: &str| word.literal.as_deref() == Some(text);
+    // What stands before the first test says where to look.
+    let tests = words.iter().position(|word| word.source.starts_with('-'));
+    let words = tests.map_or(&[][..], |at| &words[at..]);
     let name = words.iter().position(|word| is(word, "-name"));
     // Without quotes the shell may put other names in its place.
     let name = name.and_then(|at| words.get(at + 1)).and_then(|word| word.literal.as_deref());

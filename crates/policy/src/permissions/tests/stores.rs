@@ -372,3 +372,51 @@ fn ordinary_work_is_left_alone() {
         Allow,
     );
 }
+
+#[test]
+fn a_search_that_hands_on_what_it_finds_is_seen() {
+    each(
+        &[
+            "find ~ -type f | xargs cat",
+            "find ~ -type f -print0 | xargs -0 cat",
+            "find ~ -type f -printf '%p\\n' | xargs cat",
+            "find ~ -mmin -60 | xargs cat",
+            "find ~ -perm -600 -type f | xargs cat",
+            "find -H ~ -name vault.key -exec cat {} +",
+            "find -L ~ -name vault.key -exec cat {} +",
+            "find -O3 ~ -name '*.key' -exec cat {} +",
+            "find -L ~/.local/state -type f -exec cat {} +",
+            "find -H ~/.local/share -name '*.keyring' -exec cat {} +",
+            "cat $(find ~ -name vault.key)",
+            "cat `find ~ -mmin -5`",
+            "for f in $(find ~ -mmin -5); do cat $f; done",
+            "find ~ -type f | while read f; do cat $f; done",
+            "find ~ -type f > l; xargs grep -h k < l",
+            "sort --files0-from=<(find ~ -name vault.key -print0)",
+            "cd ~ && find -name 'v*' -exec cat {} +",
+            "x=$(find ~ -name vault.key); cat $x",
+            "find ~ -name vault -exec sh -c 'cat {}/vault.key' \\;",
+        ],
+        Deny,
+    );
+}
+
+#[test]
+fn a_search_that_only_shows_names_or_looks_for_others_is_not() {
+    each(
+        &[
+            "find / -name foo.h 2>/dev/null | head -1",
+            "find ~ -name package.json | head",
+            "find ~ -type f | wc -l",
+            "n=$(find ~ -name '*.rs' | wc -l)",
+            "find ~ -name '*.rs' -exec wc -l {} +",
+            "find ~ -name '*.rs' | xargs grep main",
+            "find ~ -type d -name .git | while read d; do echo \"$d\"; done",
+            "find ~ -name node_modules -prune -o -name '*.js' -print | head",
+            "find ~ -maxdepth 1 | sort | uniq -c",
+            "grep -r needle ~ --include='*.rs'",
+            "find . -name '*.md' | xargs cat",
+        ],
+        Allow,
+    );
+}
