@@ -106,6 +106,7 @@ impl Store {
             || self.is_own && keyring::may_reach_credentials(effects)
             || effects.listed.iter().any(|listing| self.is_listed(listing))
             || (effects.unread || feeds(effects)) && self.is_nearly_spelt(effects)
+            || effects.unread && self.has_every_part(effects)
             || self.is_spelt_in_pieces(effects)
     }
 
@@ -128,6 +129,12 @@ impl Store {
         let name = last_parts(&self.dir, 1);
         let named = |text: &String| spellings(text).iter().any(|text| has_path(text, &name));
         self.is_nearly_spelt(effects) && effects.texts.iter().any(named)
+    }
+
+    /// Whether every part of its path is in some text: what is not understood may put them together.
+    fn has_every_part(&self, effects: &Effects) -> bool {
+        let has = |part: &str| effects.texts.iter().any(|text| has_path(text, part));
+        self.ends.iter().any(|end| end.split('/').all(has))
     }
 
     /// Whether its files may be named to other commands.

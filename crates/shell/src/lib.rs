@@ -233,8 +233,11 @@ fn loop_over(node: Node<'_>, source: &str) -> Option<(Range<usize>, Loop)> {
     let name = text(node.child_by_field_name("variable")?, source).to_owned();
     let body = node.child_by_field_name("body")?.byte_range();
     let mut cursor = node.walk();
-    let words = node.children_by_field_name("value", &mut cursor);
-    Some((body, Loop { name, words: words.map(|value| word(value, source)).collect() }))
+    let mut words = Vec::new();
+    for value in node.children_by_field_name("value", &mut cursor) {
+        add_word(value, source, &mut words);
+    }
+    Some((body, Loop { name, words }))
 }
 
 /// The loops that a node stands in, the innermost last.
@@ -265,7 +268,7 @@ fn command(node: Node<'_>, parent: Option<Node<'_>>, source: &str) -> Command {
                 command.assignments.push(assignment(child, source));
             }
             "file_redirect" | "herestring_redirect" | "heredoc_redirect" => {}
-            _ => command.words.push(word(child, source)),
+            _ => add_word(child, source, &mut command.words),
         }
     }
     // The grammar hangs words that stand behind a redirection on that redirection: in `a >f b`
@@ -277,6 +280,18 @@ fn command(node: Node<'_>, parent: Option<Node<'_>>, source: &str) -> Command {
         }
     }
     command
+}
+
+/// Adds a word. The grammar cuts `$a/$b/$c` in two behind the second `$`; nothing stands between the parts.
+fn add_word(node: Node<'_>, source: &str, words: &mut Vec<Word>) {
+    let joins = source.get(..node.start_byte()).is_some_and(|before| before.ends_with('$'));
+    match words.last_mut().filter(|last| joins && last.source.ends_with('$')) {
+        Some(last) => {
+            last.source.push_str(text(node, source));
+            last.literal = None;
+        }
+        None => words.push(word(node, source)),
+    }
 }
 
 fn strays(redirect: Node<'_>, source: &str, words: &mut Vec<Word>) {
@@ -448,6 +463,23 @@ mod tests {
         let script = parse(source);
         assert_eq!(script.opaque, None, "{source}");
         script.commands.iter().map(Command::text).collect()
+    }
+
+    #[test]
+    fn a_word_of_many_variables_is_one_word() {
+        for (source, expected) in [
+            ("echo $a/$b/$c", vec!["echo", "$a/$b/$c"]),
+            ("echo $a-$b-$c.rs x", vec!["echo", "$a-$b-$c.rs", "x"]),
+            ("cat ~/x/$c/$d/$e/f", vec!["cat", "~/x/$c/$d/$e/f"]),
+            ("export x=$a/$b/$c/$d/$e", vec!["export", "x=$a/$b/$c/$d/$e"]),
+            ("echo $ $a/$b", vec!["echo", "$", "$a/$b"]),
+        ] {
+            let script = parse(source);
+            assert_eq!(script.opaque, None, "{source}");
+            let words: Vec<&str> =
+                script.commands[0].words.iter().map(|word| word.source.as_str()).collect();
+            assert_eq!(words, expected, "{source}");
+        }
     }
 
     #[test]

@@ -420,3 +420,19 @@ fn a_search_that_only_shows_names_or_looks_for_others_is_not() {
         Allow,
     );
 }
+
+#[test]
+fn a_path_of_many_variables_is_followed() {
+    each(
+        &[
+            "c=state; d=ona; e=vault; cat ~/.local/$c/$d/$e/vault.key",
+            "x=o; y=n; z=a; cat ~/.local/state/$x$y$z/vault/vault.key",
+            "for d in state share; do for e in ona x; do for f in vault y; do cat ~/.local/$d/$e/$f/vault.key; done; done; done",
+            "a=.local; b=share; c=keyrings; cat ~/$a/$b/$c/login.keyring",
+            "c=state; d=ona; e=vault; x=~/.local/$c/$d/$e; cat $x/vault.key",
+            "c=state; d=ona; e=vault; cat < ~/.local/$c/$d/$e/vault.key",
+        ],
+        Deny,
+    );
+    each(&["a=1; b=2; c=3; echo $a/$b/$c", "c=src; d=x; e=y; cat $c/$d/$e.rs"], Allow);
+}
