@@ -24,6 +24,7 @@ use ona_policy::Scope;
 use ona_policy::secrets::holds_secret;
 use ona_repo::Disk;
 use ona_tools::ToolSettings;
+use ona_types::CREDENTIAL_VARIABLES;
 use ona_web::{WebAccess, WebProxies};
 use secrecy::ExposeSecret as _;
 
@@ -535,7 +536,10 @@ pub(crate) fn own_secrets() -> Vec<String> {
     let named = named.chain(handed_over);
     // Of the variables for the sign-in none is one, whatever its name says.
     let named = named.filter(|(name, _)| !name.starts_with("ONA_OAUTH_"));
-    let named = named.filter(|(name, value)| holds_secret(&Disk, name, value));
+    // A credential of ona's own counts whatever it looks like.
+    let named = named.filter(|(name, value)| {
+        CREDENTIAL_VARIABLES.contains(&name.as_str()) || holds_secret(&Disk, name, value)
+    });
     // As keys are sent.
     let named = named.map(|(_, value)| value.trim().to_owned());
     let descriptor = descriptor::oauth_descriptor().ok().flatten();

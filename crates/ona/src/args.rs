@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::error::ErrorKind;
 use clap::{CommandFactory as _, FromArgMatches as _};
 use clap::{Parser, Subcommand};
-use ona_cli::{CliError, Options};
+use ona_cli::{CliError, Options, secrets};
 
 use crate::auth::Auth;
 use crate::init::Init;
@@ -413,15 +413,26 @@ pub fn parse() -> Result<Cli, CliError> {
                 Err(CliError::usage(format!("unknown option `{word}`"))
                     .hint("put a prompt that begins with `-` after `--`: ona -p -- '-a, or -b?'"))
             }
-            _ if prints => error.exit(),
+            _ if prints => Err(told(&error)),
             _ => match misspelled(&error, &words) {
                 Some((word, meant)) => Err(CliError::usage(format!("unknown command `{word}`"))
                     .hint(format!("did you mean `ona {meant}`?"))),
-                None => error.exit(),
+                None => Err(told(&error)),
             },
         }
     })?;
     Ok(Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit()))
+}
+
+/// Ends the program as clap does, unless the message would tell a secret that stands in the command line.
+fn told(error: &clap::Error) -> CliError {
+    let text = error.to_string();
+    let masked = secrets::redactor().mask(&text).into_owned();
+    if masked == text {
+        error.exit();
+    }
+    let text = masked.trim_end().strip_prefix("error: ").unwrap_or(&masked);
+    CliError::usage(text.to_owned())
 }
 
 /// A command's name that is misspelled, and the command: without `-p` it was read as a prompt.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use ona_cli::output::{complain, plain};
-use ona_cli::{CliError, Options, env};
+use ona_cli::{CliError, Options, env, secrets};
 use ona_files::ReadError;
 use ona_intents::file::{Found, Intents};
 use ona_intents::history::blame_lines;
@@ -31,7 +31,8 @@ pub fn run(cli: &Options, target: &Path, as_json: bool) -> Result<ExitCode, CliE
     let store = env::database().and_then(|database| Ok(Store::look(&database)?));
     let store =
         store.inspect_err(|error| complain(&error.warning("continuing without the record")));
-    printed(&tell(&location, store.as_ref().ok(), target, as_json)?)?;
+    let told = tell(&location, store.as_ref().ok(), target, as_json)?;
+    printed(&secrets::redactor().mask_live(&told))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use ona_cli::{CliError, Options};
+use ona_cli::{CliError, Options, secrets};
 
 #[derive(Debug, Subcommand)]
 pub enum Intent {
@@ -246,7 +246,20 @@ impl Intent {
     }
 }
 
+/// Refuses a secret in what is written: intents are committed with the project.
+fn no_secrets() -> Result<(), CliError> {
+    let redactor = secrets::redactor();
+    match std::env::args().any(|word| redactor.mask_live(&word) != word) {
+        true => Err(CliError::usage("the command line holds a secret, and intents are committed")
+            .hint("write it without the secret: a name, or where to find it")),
+        false => Ok(()),
+    }
+}
+
 pub fn run(cli: &Options, command: &Intent) -> Result<ExitCode, CliError> {
+    if command.is_the_operators() {
+        no_secrets()?;
+    }
     match command {
         Intent::Init { json } => init::run(cli, *json),
         Intent::List { all, json } => show::list(cli, *all, *json),

@@ -6,7 +6,7 @@
 
 use std::convert::Infallible;
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
@@ -18,6 +18,8 @@ use ona_types::{CREDENTIAL_DESCRIPTOR, CREDENTIAL_HANDOVER, CREDENTIAL_VARIABLES
 use secrecy::{ExposeSecret as _, SecretString};
 use zeroize::Zeroizing;
 
+/// What the file is called.
+const NAME: &str = "ona-credentials";
 /// The limit for the file.
 const MOST: u64 = 1 << 20;
 
@@ -45,8 +47,15 @@ pub fn hand_over() {
 pub fn take_over() {
     let number = std::env::var(CREDENTIAL_HANDOVER).ok().and_then(|text| text.parse::<i32>().ok());
     let Some(number) = number.filter(|number| *number > 2) else { return };
+    let path = format!("/proc/self/fd/{number}");
+    // Nothing else is read, which might never end.
+    let is_ours =
+        fs::read_link(&path).is_ok_and(|file| file.starts_with(format!("/memfd:{NAME} (deleted)")));
+    if !is_ours {
+        return;
+    }
     let mut bytes = Zeroizing::new(Vec::new());
-    let file = File::open(format!("/proc/self/fd/{number}"));
+    let file = File::open(path);
     let read = file.and_then(|file| file.take(MOST).read_to_end(&mut bytes));
     let _ = nix::unistd::close(number);
     if read.is_ok() {
@@ -62,7 +71,7 @@ fn is_set(name: &str) -> bool {
 
 fn started_again() -> io::Result<Infallible> {
     let program = std::env::current_exe()?;
-    let mut file = File::from(memfd_create(c"ona", MFdFlags::MFD_CLOEXEC)?);
+    let mut file = File::from(memfd_create(NAME, MFdFlags::MFD_CLOEXEC)?);
     let mut command = Command::new(program);
     for name in CREDENTIAL_VARIABLES.iter().filter(|name| is_set(name)) {
         let value = Zeroizing::new(std::env::var(name).unwrap_or_default());

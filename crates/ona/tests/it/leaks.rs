@@ -301,3 +301,45 @@ fn nothing_leaks_of_a_descriptor_or_a_login() {
     hunt(From::Descriptor);
     hunt(From::Login);
 }
+
+#[test]
+fn what_the_operator_types_by_mistake_is_not_repeated_or_committed() {
+    let project = governed("");
+    for args in [
+        &["auth", SECRET][..],
+        &["-p", "x", "--output-format", SECRET],
+        &["sessions", "show", "a", SECRET],
+        &["intent", "add", "--name", SECRET],
+        &["intent", "edit", "INT-1", "--constraint", &forms()[3]],
+    ] {
+        let ran = run(project.ona(args).env("ANTHROPIC_API_KEY", SECRET));
+        assert_eq!(ran.code, Some(2), "{args:?}: {}", ran.stderr);
+        let said = format!("{}{}", ran.stdout, ran.stderr);
+        assert!(traces().iter().all(|form| !said.contains(form)), "{args:?}: {said}");
+    }
+    let intents = project.content(".orchestration/active_intents.yaml");
+    assert!(traces().iter().all(|form| !intents.contains(form)), "{intents}");
+    // A word of its own, which would be too plain in another variable.
+    let call = json!({"command": "echo correcthorse"});
+    let mut call = project.eval_command("Bash", &call);
+    let ran = run(call.env("ONA_VAULT_PASSPHRASE", "correcthorse"));
+    assert!(ran.stdout.contains("[REDACTED:live]"), "{}", ran.stdout);
+}
+
+#[test]
+fn a_wrapped_form_is_masked_with_line_numbers_before_it() {
+    let project = governed("");
+    let encoded = STANDARD.encode(format!("xy{SECRET}{SECRET}"));
+    let lines: Vec<&str> =
+        encoded.as_bytes().chunks(20).map(|line| std::str::from_utf8(line).unwrap()).collect();
+    project.file("wrapped", lines.join("\n") + "\n");
+    for (tool, input) in [
+        ("Read", json!({"file_path": "wrapped"})),
+        ("Grep", json!({"pattern": ".", "output_mode": "content", "-n": true})),
+        ("Bash", json!({"command": "cat -n wrapped"})),
+    ] {
+        let mut call = project.eval_command(tool, &input);
+        let said = run(call.env("ANTHROPIC_API_KEY", SECRET)).stdout;
+        assert!(said.contains("[REDACTED:live]") && !said.contains(lines[1]), "{tool}: {said}");
+    }
+}
