@@ -146,6 +146,29 @@ pub(crate) fn is_finder(name: &str) -> bool {
     matches!(name, "find" | "fd" | "fdfind")
 }
 
+/// Whether a command names all files below a directory on its output.
+pub(crate) fn lists_files(words: &[Word]) -> bool {
+    let has = |letter: char| {
+        words.iter().skip(1).any(|word| {
+            let letters = word.source.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
+            letters.is_some_and(|letters| letters.contains(letter))
+        })
+    };
+    let long = |option: &str| words.iter().any(|word| word.source.starts_with(option));
+    match name(words) {
+        Some("du") => has('a') || long("--all"),
+        Some("ls") => has('R') || long("--recursive"),
+        Some("tree") => true,
+        Some(name) => is_finder(name),
+        None => false,
+    }
+}
+
+/// Whether a command prints what the shell puts in the place of a pattern.
+pub(crate) fn prints_names(name: &str) -> bool {
+    matches!(name, "compgen" | "echo" | "ls" | "printf" | "readlink" | "realpath" | "stat")
+}
+
 /// Whether a searching command is told to do something with what it finds.
 pub(crate) fn acts(words: &[Word]) -> bool {
     words.iter().filter_map(|word| word.literal.as_deref()).any(|text| {

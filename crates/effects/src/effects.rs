@@ -445,6 +445,11 @@ impl Effects {
                 Access::Writes => self.writes.extend(targets),
             }
         }
+        if commands::name(words).is_some_and(commands::prints_names)
+            && !texts::only_shows(scene.line.script)
+        {
+            words.iter().skip(1).for_each(|word| self.print_names(scene, &word.source));
+        }
         for pattern in patterns {
             self.wide.extend(scene.dirs.iter().map(|dir| Wide::new(dir, &pattern, true)));
         }
@@ -523,7 +528,8 @@ impl Effects {
         for (at, command) in script.commands.iter().enumerate() {
             let words = fixed.command(command, at).words;
             let is_finder = commands::name(&words).is_some_and(commands::is_finder);
-            if !is_finder || only_shows && !commands::acts(&words[1..]) {
+            let acts = is_finder && commands::acts(&words[1..]);
+            if !commands::lists_files(&words) || only_shows && !acts {
                 continue;
             }
             let (depth, only) = (files::depth(&words), files::one_name(&words));
@@ -570,6 +576,19 @@ impl Effects {
                 self.trees.push(tree);
             }
         }
+    }
+
+    /// Notes what a pattern may match whose names are printed for something else in the line.
+    fn print_names(&mut self, scene: &Scene<'_>, text: &str) {
+        let bare = text.replace(['"', '\''], "");
+        if !bare.contains(['*', '?', '[']) {
+            return;
+        }
+        let home = places::below_home(&bare, scene.home);
+        let below_home = home.iter().filter_map(|path| Some((Path::new("/"), path.to_str()?)));
+        let here = scene.dirs.iter().map(|dir| (dir.as_path(), bare.as_str()));
+        let wide = here.chain(below_home).map(|(dir, text)| Wide::new(dir, text, scene.loose));
+        self.wide.extend(wide);
     }
 
     /// Notes what a text may match that is not listed.

@@ -98,7 +98,7 @@ pub(super) fn only_shows(script: &Script) -> bool {
     let is_fixed = |command: &Command| command.words.iter().all(|word| word.literal.is_some());
     let shows = |command: &Command| match commands::name(&command.words) {
         None => command.words.is_empty(),
-        Some(name) if commands::is_finder(name) => true,
+        Some(_) if commands::lists_files(&command.words) => true,
         Some("read") => true,
         Some(name) if PRINTERS.contains(&name) => passes_on(command),
         Some(_) => is_fixed(command) && passes_on(command),

@@ -153,11 +153,10 @@ fn collect(call: &GitCall<'_>, name: &str, touched: &mut Touched) {
     let everything = call.has(&["--no-index", "--untracked", "--no-exclude-standard"]);
     if everything && matches!(name, "diff" | "grep" | "difftool") {
         touched.trees.push(Tree::here(Access::Reads, "git"));
-        let dirs = literals.iter().filter(|word| !word.starts_with('-'));
-        touched.trees.extend(dirs.map(|dir| Tree {
-            root: Some(Operand::Fixed((*dir).to_owned())),
-            ..Tree::here(Access::Reads, "git")
-        }));
+        let mut named = Touched::default();
+        operands(call.arguments.iter(), Access::Reads, &mut named);
+        let dirs = named.files.into_iter().map(|(_, operand)| Some(operand));
+        touched.trees.extend(dirs.map(|root| Tree { root, ..Tree::here(Access::Reads, "git") }));
     }
     let spared = spares_files(call, name, &literals);
     if name == "clean" && !spared || name == "stash" && begins(&["-a", "--all"]) {
