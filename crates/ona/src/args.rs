@@ -403,21 +403,19 @@ pub fn parse() -> Result<Cli, CliError> {
     let words: Vec<String> = words.filter_map(|word| word.into_string().ok()).collect();
     let prints = words.iter().any(|word| is_print(word));
     let command = Cli::command().args_conflicts_with_subcommands(prints);
-    let matches = command.try_get_matches().or_else(|error| {
+    let matches = command.try_get_matches().map_err(|error| {
         let misread = matches!(
             error.kind(),
             ErrorKind::DisplayHelp | ErrorKind::DisplayVersion | ErrorKind::UnknownArgument
         );
         match words.iter().find(|word| is_no_option(word)) {
-            Some(word) if prints && misread => {
-                Err(CliError::usage(format!("unknown option `{word}`"))
-                    .hint("put a prompt that begins with `-` after `--`: ona -p -- '-a, or -b?'"))
-            }
-            _ if prints => Err(told(&error)),
+            Some(word) if prints && misread => CliError::usage(format!("unknown option `{word}`"))
+                .hint("put a prompt that begins with `-` after `--`: ona -p -- '-a, or -b?'"),
+            _ if prints => told(&error),
             _ => match misspelled(&error, &words) {
-                Some((word, meant)) => Err(CliError::usage(format!("unknown command `{word}`"))
-                    .hint(format!("did you mean `ona {meant}`?"))),
-                None => Err(told(&error)),
+                Some((word, meant)) => CliError::usage(format!("unknown command `{word}`"))
+                    .hint(format!("did you mean `ona {meant}`?")),
+                None => told(&error),
             },
         }
     })?;
@@ -426,6 +424,9 @@ pub fn parse() -> Result<Cli, CliError> {
 
 /// Ends the program as clap does, unless the message would tell a secret that stands in the command line.
 fn told(error: &clap::Error) -> CliError {
+    if !error.use_stderr() {
+        error.exit();
+    }
     let text = error.to_string();
     let masked = secrets::redactor().mask(&text).into_owned();
     if masked == text {
