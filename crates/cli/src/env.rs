@@ -288,6 +288,11 @@ const SET_FOR_CHILDREN: &[Variable] = &[
         default: "",
         meaning: "The hook run that the process belongs to; every process with this value is killed when the hook times out, or by the next session if ona was killed.",
     },
+    Variable {
+        name: ona_types::CREDENTIAL_HANDOVER,
+        default: "",
+        meaning: "Only for ona itself: the descriptor by which it hands over its credentials when it starts itself again without them.",
+    },
     Variable { name: "SDLC_HOOK", default: "", meaning: "1 in hooks." },
     Variable {
         name: "CLAUDE_PROJECT_DIR",
