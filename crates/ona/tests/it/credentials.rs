@@ -382,7 +382,7 @@ fn a_token_is_handed_over_by_a_descriptor() {
     let ran = with("9", "9<<< ' token-by-descriptor '", "");
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert_eq!(seen(&server), ["authorization: Bearer token-by-descriptor"]);
-    // From where it stands, and from what is no file.
+    // A file is read from its current position, and a socket works too.
     project.file("tokens", "12345678token-behind");
     let ran = with("9", "9< tokens", "read -rN 8 -u 9 x; ");
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);

@@ -18,7 +18,7 @@ fn hook_of(project: &Project, host: &str, args: &[&str], said: &str) -> Ran {
 }
 
 /// Runs a command that is told this on standard input.
-fn told(command: &mut Command, said: &str) -> Ran {
+pub fn told(command: &mut Command, said: &str) -> Ran {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     child.stdin.take().unwrap().write_all(said.as_bytes()).unwrap();

@@ -5,7 +5,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE};
@@ -14,7 +14,7 @@ use ona_testkit::authority::{Authority, browse};
 use ona_testkit::{Project, run};
 use serde_json::json;
 
-use crate::foreign::payload;
+use crate::foreign::{payload, told};
 use crate::gate::pre;
 use crate::intent_gate::governed;
 use crate::login::first_line;
@@ -197,19 +197,8 @@ impl Hunt {
             let input = json!({"command": format!("echo {}", forms().join(" "))});
             let mut said = payload(&self.project, event, "Bash", "toolu_x", input);
             said["tool_response"] = json!({"stdout": forms().join(" ")});
-            let mut child = self
-                .ona(&["hook", "claude_code"])
-                .stdin(Stdio::piped())
-                .stdout(Stdio::piped())
-                .stderr(Stdio::piped())
-                .spawn()
-                .unwrap();
-            let mut input = child.stdin.take().unwrap();
-            std::io::Write::write_all(&mut input, said.to_string().as_bytes()).unwrap();
-            drop(input);
-            let output = child.wait_with_output().unwrap();
-            self.printed.push(String::from_utf8_lossy(&output.stdout).into_owned());
-            self.printed.push(String::from_utf8_lossy(&output.stderr).into_owned());
+            let ran = told(&mut self.ona(&["hook", "claude_code"]), &said.to_string());
+            self.printed.push(format!("{}\n{}", ran.stdout, ran.stderr));
         }
     }
 
