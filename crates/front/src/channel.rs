@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ona_types::ToolUseId;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::{AskRequest, Event, HumanAnswer, Op};
@@ -30,7 +31,7 @@ pub struct CoreEnd {
     /// Who answers the questions of agents started here.
     agents_human: Human,
     events: mpsc::UnboundedSender<Event>,
-    ops: mpsc::UnboundedReceiver<Op>,
+    ops: Ops,
     shared: Arc<Shared>,
     /// The call that started the agent behind this end, if it is an agent's.
     agent_call: Option<ToolUseId>,
@@ -41,6 +42,23 @@ pub struct CoreEnd {
 impl fmt::Debug for CoreEnd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CoreEnd").field("human", &self.human).finish_non_exhaustive()
+    }
+}
+
+/// The operations that the front end sends, in their order.
+pub struct Ops {
+    queue: mpsc::UnboundedReceiver<Op>,
+    shared: Arc<Shared>,
+}
+
+impl Ops {
+    /// The next operation; `None` if there will be no more.
+    pub async fn next(&mut self) -> Option<Op> {
+        tokio::select! {
+            biased;
+            () = self.shared.over.cancelled() => None,
+            op = self.queue.recv() => op,
+        }
     }
 }
 
@@ -57,6 +75,25 @@ struct Shared {
     running: Mutex<CancellationToken>,
     /// Set when no further operation may start.
     over: CancellationToken,
+    /// Notified when what runs is to go on in the background, and how many wait for that.
+    background: Notify,
+    movable: AtomicUsize,
+}
+
+/// Counts who can go on in the background, as long as it exists.
+struct Movable<'a>(&'a Shared);
+
+impl<'a> Movable<'a> {
+    fn new(shared: &'a Shared) -> Self {
+        shared.movable.fetch_add(1, Ordering::SeqCst);
+        Self(shared)
+    }
+}
+
+impl Drop for Movable<'_> {
+    fn drop(&mut self) {
+        self.0.movable.fetch_sub(1, Ordering::SeqCst);
+    }
 }
 
 /// Open questions.
@@ -83,7 +120,7 @@ pub fn channel(human: Human) -> (CoreEnd, ClientHandle, mpsc::UnboundedReceiver<
             human => human,
         },
         events,
-        ops,
+        ops: Ops { queue: ops, shared: Arc::clone(&shared) },
         shared: Arc::clone(&shared),
         agent_call: None,
         listener: None,
@@ -106,7 +143,7 @@ impl ClientHandle {
                 self.shared.over.cancel();
                 held(&self.shared.running).cancel();
             }
-            Op::Submit { .. } | Op::Continue | Op::Compact { .. } | Op::End => {
+            op => {
                 let _ = self.ops.send(op);
             }
         }
@@ -126,7 +163,9 @@ impl CoreEnd {
         }
         // A question is not wrapped: its number is unique across agents, and the answer names only that.
         let event = match (&self.agent_call, event) {
-            (None, event) | (Some(_), event @ Event::Ask { .. }) => event,
+            (None, event) | (Some(_), event @ (Event::Ask { .. } | Event::AskEnded { .. })) => {
+                event
+            }
             (Some(call), event) => Event::OfAgent { call: call.clone(), what: Box::new(event) },
         };
         let _ = self.events.send(event);
@@ -153,12 +192,11 @@ impl CoreEnd {
     /// Another end of the same channel. It receives no operations.
     #[must_use]
     pub fn another(&self) -> Self {
-        let (_, ops) = mpsc::unbounded_channel();
         Self {
             human: self.human,
             agents_human: self.agents_human,
             events: self.events.clone(),
-            ops,
+            ops: self.no_ops(),
             shared: Arc::clone(&self.shared),
             agent_call: self.agent_call.clone(),
             listener: self.listener.clone(),
@@ -180,11 +218,18 @@ impl CoreEnd {
 
     /// The next queued operation; `None` if there will be no more.
     pub async fn next(&mut self) -> Option<Op> {
-        tokio::select! {
-            biased;
-            () = self.shared.over.cancelled() => None,
-            op = self.ops.recv() => op,
-        }
+        self.ops.next().await
+    }
+
+    /// The operations, for somebody else to read: here there will be no more.
+    pub fn take_ops(&mut self) -> Ops {
+        let none = self.no_ops();
+        std::mem::replace(&mut self.ops, none)
+    }
+
+    fn no_ops(&self) -> Ops {
+        let (_, queue) = mpsc::unbounded_channel();
+        Ops { queue, shared: Arc::clone(&self.shared) }
     }
 
     /// The token that an interrupt cancels.
@@ -201,6 +246,21 @@ impl CoreEnd {
         running.clone()
     }
 
+    /// Waits until what runs is to go on in the background. What an agent runs goes there with the agent.
+    pub async fn asked_into_background(&self) {
+        if self.agent_call.is_some() {
+            std::future::pending::<()>().await;
+        }
+        let _movable = Movable::new(&self.shared);
+        self.shared.background.notified().await;
+    }
+
+    /// Lets what runs go on in the background; `false` if nothing can.
+    pub fn move_into_background(&self) -> bool {
+        self.shared.background.notify_waiters();
+        self.shared.movable.load(Ordering::SeqCst) > 0
+    }
+
     /// Asks the human, and waits.
     pub async fn ask(&self, request: AskRequest, cancel: &CancellationToken) -> HumanAnswer {
         let (sender, receiver) = oneshot::channel();
@@ -211,6 +271,7 @@ impl CoreEnd {
             open.waiting.insert(ask, sender);
             ask
         };
+        let _open = OpenAsk { core: self, ask };
         self.tell(Event::Ask { ask, request });
         let answer = tokio::select! {
             answer = receiver => answer.ok(),
@@ -219,8 +280,22 @@ impl CoreEnd {
                 Some(HumanAnswer::Deny { feedback: "interrupted".to_owned(), stop: true })
             }
         };
-        held(&self.shared.open).waiting.remove(&ask);
         answer.unwrap_or_else(|| HumanAnswer::unasked("the front end has disconnected"))
+    }
+}
+
+/// A question that is open. When nobody waits for its answer any more, whoever shows it is told.
+struct OpenAsk<'c> {
+    core: &'c CoreEnd,
+    ask: u64,
+}
+
+impl Drop for OpenAsk<'_> {
+    fn drop(&mut self) {
+        let unanswered = held(&self.core.shared.open).waiting.remove(&self.ask).is_some();
+        if unanswered {
+            self.core.tell(Event::AskEnded { ask: self.ask });
+        }
     }
 }
 
@@ -232,13 +307,7 @@ mod tests {
     use crate::Wants;
 
     fn question() -> AskRequest {
-        AskRequest {
-            wants: Wants::Permission,
-            tool: "Bash".into(),
-            input: json!({}),
-            reason: "why".into(),
-            suggestions: Vec::new(),
-        }
+        AskRequest::new(Wants::Permission, "Bash", json!({}), "why")
     }
 
     #[tokio::test]

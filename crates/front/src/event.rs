@@ -1,10 +1,11 @@
 //! Events for the front end: everything that happens, and how a turn ended.
 
-use ona_types::{ToolUseId, Usage};
+use ona_types::gate::StageName;
+use ona_types::{Todo, ToolUseId, Usage};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::AskRequest;
+use crate::{AskRequest, CommandInfo, FileDiff, Preferences, Reply, Shown, Status, TaskInfo};
 
 /// An event for the front end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -16,6 +17,11 @@ pub enum Event {
         ask: u64,
         /// The question.
         request: AskRequest,
+    },
+    /// A question needs no answer any more.
+    AskEnded {
+        /// The question's number.
+        ask: u64,
     },
     /// A turn begins.
     TurnStarted {
@@ -77,6 +83,13 @@ pub enum Event {
         /// A description.
         message: Option<String>,
     },
+    /// A piece of what a command prints while it runs.
+    ToolOutput {
+        /// The call.
+        id: ToolUseId,
+        /// The piece, without secrets.
+        text: String,
+    },
     /// The result of a call, on the record.
     ToolEnded {
         /// The call.
@@ -87,6 +100,12 @@ pub enum Event {
         content: String,
         /// Whether it failed.
         is_error: bool,
+        /// Who refused it, if the gate did.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        refused: Option<Refused>,
+        /// What became of the file that it changed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        diff: Option<FileDiff>,
     },
     /// A hook ran.
     HookRan {
@@ -148,6 +167,106 @@ pub enum Event {
         /// The text.
         text: String,
     },
+    /// A session is open: the first one, or another one in its place. What was shown before belongs to the one before.
+    Opened {
+        /// How it came about: `startup`, `resume`, `clear` or `compact`.
+        source: String,
+        /// The end of its transcript, oldest first.
+        entries: Vec<Shown>,
+        /// Whether there are earlier entries.
+        more: bool,
+    },
+    /// The core works on something that is not a turn.
+    Busy {
+        /// What, in a word or two.
+        what: String,
+    },
+    /// The core waits for the next operation.
+    Ready,
+    /// The state of the session has changed.
+    Status {
+        /// It.
+        status: Box<Status>,
+    },
+    /// The user's own status line has changed.
+    StatusLine {
+        /// What its command printed; `None` if there is none.
+        text: Option<String>,
+    },
+    /// The user's preferences, at the start and when they change.
+    Preferences {
+        /// They.
+        preferences: Box<Preferences>,
+    },
+    /// The commands of the menu, at the start and when they change.
+    Commands {
+        /// They, in the order of the menu.
+        commands: Vec<CommandInfo>,
+    },
+    /// What the user has typed in this directory, oldest first.
+    History {
+        /// The prompts.
+        prompts: Vec<String>,
+    },
+    /// The answer to [`Op::FindFiles`](crate::Op::FindFiles).
+    Files {
+        /// The text that was looked for.
+        query: String,
+        /// The paths, the best first.
+        files: Vec<String>,
+    },
+    /// The answer to [`Op::Transcript`](crate::Op::Transcript).
+    Transcript {
+        /// The entries, oldest first.
+        entries: Vec<Shown>,
+        /// Whether there are earlier ones.
+        more: bool,
+    },
+    /// The todo list has changed.
+    Todos {
+        /// It.
+        todos: Vec<Todo>,
+    },
+    /// What runs in the background has changed.
+    Tasks {
+        /// It.
+        tasks: Vec<TaskInfo>,
+    },
+    /// The answer to a command.
+    Reply {
+        /// The command's name, without the slash.
+        command: String,
+        /// The answer.
+        reply: Reply,
+    },
+    /// Puts a text into the prompt, for the user to change or send.
+    Input {
+        /// The text.
+        text: String,
+    },
+    /// Puts a text into the user's clipboard.
+    Copy {
+        /// The text.
+        text: String,
+    },
+    /// Opens a file in the user's editor, then runs a command line if it is not empty.
+    Edit {
+        /// The file.
+        file: String,
+        /// The command line.
+        then: String,
+    },
+    /// The front end should end.
+    Exit,
+}
+
+/// Who refused a call, and why.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refused {
+    /// The stage of the gate.
+    pub stage: StageName,
+    /// The reason, in one line.
+    pub reason: String,
 }
 
 /// Why a turn ended.

@@ -14,9 +14,18 @@
 //! ```
 
 mod channel;
+mod diff;
 mod event;
+mod form;
 mod op;
+mod view;
 
-pub use channel::{ClientHandle, CoreEnd, Human, Listener, channel};
-pub use event::{DeniedCall, Ending, Event, ModelUsed, TurnEnd, times};
+pub use channel::{ClientHandle, CoreEnd, Human, Listener, Ops, channel};
+pub use diff::{DiffLine, FileDiff, FileFate, Hunk, Sign};
+pub use event::{DeniedCall, Ending, Event, ModelUsed, Refused, TurnEnd, times};
+pub use form::{Field, Question, answered, chosen, fields, form_answer, questions};
 pub use op::{AskRequest, HumanAnswer, Op, Wants};
+pub use view::{
+    Choice, CommandInfo, DiffSource, Menu, MenuItem, MenuKey, Preferences, Reply, Shown,
+    ShownEntry, Status, TaskInfo,
+};

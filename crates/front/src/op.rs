@@ -1,8 +1,11 @@
 //! Operations that a front end sends to the core, and the human's answers.
 
-use ona_types::{Attachment, PermissionUpdate, RuleValue};
+use ona_types::gate::StageName;
+use ona_types::{Attachment, Behavior, PermissionUpdate, RuleValue, UpdateDestination};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+use crate::FileDiff;
 
 /// An operation for the core.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -15,7 +18,50 @@ pub enum Op {
         /// Images and documents.
         #[serde(default)]
         attachments: Vec<Attachment>,
+        /// Whether files that it names with `@` are attached.
+        #[serde(default)]
+        mentions: bool,
     },
+    /// A line that begins with a slash: a command of ona, a skill, a custom command, or a prompt of an MCP server.
+    Command {
+        /// The line.
+        line: String,
+    },
+    /// A command line of the user's own (`!`). It passes the gate as the operator's call.
+    Shell {
+        /// The command line.
+        command: String,
+    },
+    /// Something to remember (`#`).
+    Remember {
+        /// The memory.
+        text: String,
+    },
+    /// Switches to the next permission mode.
+    CycleMode,
+    /// Switches thinking on or off.
+    ToggleThinking,
+    /// Moves what is running into the background.
+    Background,
+    /// Stops the agents in the background.
+    StopAgents,
+    /// Looks for files whose path resembles a text; answered with [`Event::Files`](crate::Event::Files).
+    FindFiles {
+        /// The text.
+        query: String,
+    },
+    /// Asks for a part of the transcript; answered with [`Event::Transcript`](crate::Event::Transcript).
+    Transcript {
+        /// The entries before this one; the latest ones if `None`.
+        before: Option<i64>,
+    },
+    /// Adds to the history of the directory what the user has typed.
+    Typed {
+        /// The text.
+        text: String,
+    },
+    /// The front end has waited for the user for a while: Notification hooks are told.
+    Waiting,
     /// Continues an interrupted turn.
     Continue,
     /// Compacts the model's context.
@@ -48,6 +94,12 @@ pub enum Wants {
     Answers,
     /// Values for the form of an MCP server, which is in the input.
     Form,
+    /// Whether the folder in the input is trusted: what would run, and what else would take effect.
+    Trust,
+    /// Whether to go on without the guards in the input, which cannot be read.
+    Unread,
+    /// The code of a sign-in, whose address is in the input.
+    Code,
 }
 
 /// A question to the human.
@@ -61,8 +113,60 @@ pub struct AskRequest {
     pub input: Value,
     /// Why it asks.
     pub reason: String,
+    /// The stage of the gate that asks; `None` if it is not about a call.
+    #[serde(default)]
+    pub stage: Option<StageName>,
+    /// The directory in which the call would run.
+    #[serde(default)]
+    pub place: String,
+    /// What would become of the file that it changes.
+    #[serde(default)]
+    pub diff: Option<FileDiff>,
+    /// What a check of the input has found, such as whether a plan has success criteria.
+    #[serde(default)]
+    pub checks: Vec<String>,
     /// Rules that would answer it from now on.
     pub suggestions: Vec<RuleValue>,
+    /// The file that an "always" is written to.
+    #[serde(default)]
+    pub always_in: String,
+    /// The agent that asks, if it is not the main one.
+    #[serde(default)]
+    pub agent: Option<String>,
+}
+
+impl AskRequest {
+    /// A question with nothing but what is wanted, of which tool, and why.
+    pub fn new(
+        wants: Wants,
+        tool: impl Into<String>,
+        input: Value,
+        reason: impl Into<String>,
+    ) -> Self {
+        Self {
+            wants,
+            tool: tool.into(),
+            input,
+            reason: reason.into(),
+            stage: None,
+            place: String::new(),
+            diff: None,
+            checks: Vec::new(),
+            suggestions: Vec::new(),
+            always_in: String::new(),
+            agent: None,
+        }
+    }
+
+    /// The answer "always": yes, and the suggested rules are kept in the local settings.
+    pub fn always(&self) -> HumanAnswer {
+        let update = PermissionUpdate::AddRules {
+            rules: self.suggestions.clone(),
+            behavior: Behavior::Allow,
+            destination: UpdateDestination::LocalSettings,
+        };
+        HumanAnswer::Allow { always: vec![update], input: None }
+    }
 }
 
 /// An answer of the human.
