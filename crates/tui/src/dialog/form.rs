@@ -1,0 +1,180 @@
+//! A form: its fields below each other. Enter sends it, Esc declines.
+
+use crossterm::event::{KeyCode, KeyEvent};
+use ona_front::{AskRequest, Field, HumanAnswer, fields, form_answer};
+use ona_render::highlight::Look;
+use ona_render::text::{expand_tabs, fold_blank_lines, plain, truncate, wrap};
+use ona_render::theme::Role;
+use ratatui::text::{Line, Span};
+use serde_json::{Value, json};
+
+use super::scrolled::Scrolled;
+use super::{DialogOutcome, DialogRows, is_ctrl};
+use crate::field::TextField;
+
+/// A form.
+#[derive(Clone, Debug)]
+pub struct FormDialog {
+    title: String,
+    text: String,
+    fields: Vec<Field>,
+    said: Vec<TextField>,
+    at: usize,
+    problem: Option<String>,
+    /// The code of a sign-in is all there is of it.
+    is_code: bool,
+    /// The address of a sign-in: what is shown of the text where there is no room for it.
+    url: Option<String>,
+    scrolled: Scrolled,
+}
+
+impl FormDialog {
+    /// The form of an MCP server.
+    pub(super) fn of_server(request: &AskRequest) -> Self {
+        let fields = fields(&request.input["schema"]);
+        let given = &request.input["given"];
+        let said = fields.iter().map(|field| match &given[&field.name] {
+            Value::Null => TextField::new(&field.default_text()),
+            Value::String(text) => TextField::new(text),
+            other => TextField::new(&other.to_string()),
+        });
+        Self {
+            title: "An MCP server asks".to_owned(),
+            text: request.reason.clone(),
+            said: said.collect(),
+            fields,
+            at: 0,
+            problem: request.checks.first().cloned(),
+            is_code: false,
+            url: None,
+            scrolled: Scrolled::default(),
+        }
+    }
+
+    /// The code of a sign-in.
+    pub(super) fn code(request: &AskRequest) -> Self {
+        let url = request.input["url"].as_str().unwrap_or_default();
+        Self {
+            title: "Sign in".to_owned(),
+            text: format!(
+                "Your browser opens this address; open it yourself where it does not:\n{url}\n\
+                 If the browser is on another machine, paste the address of the page it ends on, or the code."
+            ),
+            fields: fields(&json!({"properties": {"code": {"type": "string", "title": "Code"}}})),
+            said: vec![TextField::default()],
+            at: 0,
+            problem: request.checks.first().cloned(),
+            is_code: true,
+            url: Some(url.to_owned()),
+            scrolled: Scrolled::default(),
+        }
+    }
+
+    pub(super) fn press(&mut self, key: &KeyEvent) -> DialogOutcome {
+        if is_ctrl(key, 'c') || key.code == KeyCode::Esc {
+            return DialogOutcome::Answered(HumanAnswer::no(""));
+        }
+        if self.scrolled.press(key) {
+            return DialogOutcome::Open;
+        }
+        let count = self.fields.len().max(1);
+        match key.code {
+            KeyCode::Enter => return self.send(),
+            KeyCode::Tab | KeyCode::Down => self.at = (self.at + 1) % count,
+            KeyCode::BackTab | KeyCode::Up => self.at = (self.at + count - 1) % count,
+            _ => {
+                if let Some(field) = self.said.get_mut(self.at) {
+                    field.press(key);
+                    self.problem = None;
+                }
+            }
+        }
+        DialogOutcome::Open
+    }
+
+    fn send(&mut self) -> DialogOutcome {
+        let said: Vec<String> = self.said.iter().map(TextField::text).collect();
+        if self.is_code && said.iter().all(|text| text.trim().is_empty()) {
+            return DialogOutcome::Open;
+        }
+        match form_answer(&self.fields, &said) {
+            Ok(input) => DialogOutcome::Answered(HumanAnswer::Allow {
+                always: Vec::new(),
+                input: Some(input),
+            }),
+            Err(at) => {
+                self.at = at;
+                let field = &self.fields[at];
+                self.problem = Some(format!("{}: expected {}", field.title, field.wanted));
+                DialogOutcome::Open
+            }
+        }
+    }
+
+    pub(super) fn paste(&mut self, text: &str) {
+        if let Some(field) = self.said.get_mut(self.at) {
+            field.paste(text);
+        }
+    }
+
+    pub(super) fn rows(&self, columns: usize, most: usize, look: &Look<'_>) -> DialogRows {
+        let theme = look.theme;
+        let mut foot = Vec::new();
+        if let Some(problem) = &self.problem {
+            let problem = truncate(&plain(problem).replace('\n', " "), columns);
+            foot.push(Line::from(Span::styled(problem, theme.style(Role::Error))));
+        }
+        let hint = "Tab: next field · Enter sends · Esc declines";
+        foot.push(Line::from(Span::styled(truncate(hint, columns), theme.style(Role::Dim))));
+        let mut text = text_rows(&self.text, columns);
+        let (mut fields, (row, column)) = self.field_rows(columns, look);
+        let room = most.saturating_sub(foot.len() + 1);
+        // The text gives way to the fields, but not all of it.
+        let for_text = text.len().min(room.saturating_sub(fields.len()).max(room.min(3)));
+        if let Some(url) = self.url.as_ref().filter(|_| text.len() > for_text) {
+            text = text_rows(url, columns);
+        }
+        let mut rows =
+            vec![Line::from(Span::styled(self.title.clone(), theme.style(Role::Heading)))];
+        rows.extend(self.scrolled.rows(text, for_text, look));
+        let for_fields = room.saturating_sub(rows.len() - 1).max(2);
+        // The field that is typed into stays in sight.
+        let skip =
+            (row + 2).saturating_sub(for_fields).min(fields.len().saturating_sub(for_fields));
+        fields.drain(..skip);
+        fields.truncate(for_fields);
+        let cursor = (!self.fields.is_empty()).then_some((rows.len() + row - skip, column));
+        rows.extend(fields);
+        rows.extend(foot);
+        DialogRows { rows, cursor }
+    }
+
+    /// The rows of the fields, and the cursor among them.
+    fn field_rows(&self, columns: usize, look: &Look<'_>) -> (Vec<Line<'static>>, (usize, usize)) {
+        let mut rows = Vec::new();
+        let mut cursor = (0, 0);
+        for (at, (field, said)) in self.fields.iter().zip(&self.said).enumerate() {
+            let star = if field.needed { "*" } else { "" };
+            let pointer = if at == self.at { "❯ " } else { "  " };
+            let title = plain(&field.title).replace('\n', " ");
+            let (row, column) = said.row(&format!("{pointer}{title}{star}: "), columns, look);
+            if at == self.at {
+                cursor = (rows.len(), column);
+            }
+            rows.push(row);
+            if !self.is_code && at == self.at {
+                let about = plain(&format!("{}  {}", field.wanted, field.about)).replace('\n', " ");
+                let about = truncate(&format!("    {about}"), columns);
+                rows.push(Line::from(Span::styled(about, look.theme.style(Role::Dim))));
+            }
+        }
+        (rows, cursor)
+    }
+}
+
+fn text_rows(text: &str, columns: usize) -> Vec<Line<'static>> {
+    let text = fold_blank_lines(&plain(text));
+    text.lines()
+        .flat_map(|line| wrap(Line::from(expand_tabs(line).into_owned()), columns, 0))
+        .collect()
+}

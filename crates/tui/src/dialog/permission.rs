@@ -1,0 +1,271 @@
+//! Whether a call may run: what it would do, where, which stage asks and why.
+
+use crossterm::event::{KeyCode, KeyEvent};
+use ona_front::{AskRequest, HumanAnswer};
+use ona_render::diff;
+use ona_render::highlight::Look;
+use ona_render::markdown;
+use ona_render::text::{expand_tabs, fold_blank_lines, plain, truncate, wrap};
+use ona_render::theme::Role;
+use ona_types::{PermissionMode, PermissionUpdate, UpdateDestination};
+use ratatui::text::{Line, Span};
+
+use super::choices::option;
+use super::scrolled::Scrolled;
+use super::{DialogOutcome, DialogRows, is_ctrl, letter};
+use crate::field::TextField;
+use crate::tool_view;
+
+/// Rows of the reason.
+const WHY_ROWS: usize = 3;
+/// Rows of what is asked about, in the lowest terminal: the first, a note, the last.
+const MIN_BODY: usize = 3;
+
+/// What can be chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Offer {
+    Yes,
+    /// Of a plan: edits are accepted from then on.
+    YesAndEdits,
+    Always,
+    No,
+}
+
+/// Whether a call may run. No is selected at first.
+#[derive(Clone, Debug)]
+pub struct PermissionDialog {
+    request: AskRequest,
+    options: Vec<Offer>,
+    selected: usize,
+    /// What the agent is told with a no.
+    words: Option<TextField>,
+    scrolled: Scrolled,
+}
+
+impl PermissionDialog {
+    pub(super) fn new(request: AskRequest) -> Self {
+        let is_plan = request.input["plan"].is_string() && !request.checks.is_empty();
+        let mut options = vec![Offer::Yes];
+        if is_plan {
+            options.push(Offer::YesAndEdits);
+        }
+        if !request.suggestions.is_empty() {
+            options.push(Offer::Always);
+        }
+        options.push(Offer::No);
+        let selected = options.len() - 1;
+        Self { request, options, selected, words: None, scrolled: Scrolled::default() }
+    }
+
+    pub(super) fn is_typing(&self) -> bool {
+        self.words.is_some()
+    }
+
+    fn is_command(&self) -> bool {
+        self.request.diff.is_none() && self.request.input["command"].is_string()
+    }
+
+    fn is_plan(&self) -> bool {
+        self.options.contains(&Offer::YesAndEdits)
+    }
+
+    fn answer(&self, option: Offer) -> DialogOutcome {
+        DialogOutcome::Answered(match option {
+            Offer::Yes => HumanAnswer::yes(),
+            Offer::Always => self.request.always(),
+            Offer::No => HumanAnswer::no(""),
+            Offer::YesAndEdits => HumanAnswer::Allow {
+                always: vec![PermissionUpdate::SetMode {
+                    mode: PermissionMode::AcceptEdits,
+                    destination: UpdateDestination::Session,
+                }],
+                input: None,
+            },
+        })
+    }
+
+    pub(super) fn press(&mut self, key: &KeyEvent) -> DialogOutcome {
+        if is_ctrl(key, 'c') {
+            return DialogOutcome::Answered(HumanAnswer::Deny {
+                feedback: "interrupted".to_owned(),
+                stop: true,
+            });
+        }
+        if let Some(words) = &mut self.words {
+            match key.code {
+                KeyCode::Enter => {
+                    return DialogOutcome::Answered(HumanAnswer::no(words.text().trim()));
+                }
+                KeyCode::Esc | KeyCode::Tab => self.words = None,
+                _ => {
+                    words.press(key);
+                }
+            }
+            return DialogOutcome::Open;
+        }
+        if self.scrolled.press(key) {
+            return DialogOutcome::Open;
+        }
+        let has = |wanted: Offer| self.options.contains(&wanted);
+        match (key.code, letter(key)) {
+            (_, Some('y' | 'Y')) => return self.answer(Offer::Yes),
+            (_, Some('a' | 'A')) if has(Offer::Always) => return self.answer(Offer::Always),
+            (_, Some('e' | 'E')) if has(Offer::YesAndEdits) => {
+                return self.answer(Offer::YesAndEdits);
+            }
+            (_, Some('n' | 'N')) | (KeyCode::Esc, _) => return self.answer(Offer::No),
+            (KeyCode::Enter, _) => return self.answer(self.options[self.selected]),
+            (KeyCode::Tab, _) => self.words = Some(TextField::default()),
+            (KeyCode::Up, _) => self.step(self.options.len() - 1),
+            (KeyCode::Down, _) => self.step(1),
+            (_, Some(digit)) => {
+                let number = digit.to_digit(10).unwrap_or_default() as usize;
+                if let Some(option) = number.checked_sub(1).and_then(|at| self.options.get(at)) {
+                    return self.answer(*option);
+                }
+            }
+            _ => {}
+        }
+        DialogOutcome::Open
+    }
+
+    fn step(&mut self, by: usize) {
+        self.selected = (self.selected + by) % self.options.len();
+    }
+
+    pub(super) fn paste(&mut self, text: &str) {
+        self.words.get_or_insert_default().paste(text);
+    }
+
+    pub(super) fn rows(&self, columns: usize, most: usize, look: &Look<'_>) -> DialogRows {
+        let theme = look.theme;
+        let mut foot: Vec<Line<'static>> = Vec::new();
+        for check in &self.request.checks {
+            let role = if check.contains("not found") { Role::Warning } else { Role::Success };
+            foot.push(Line::from(Span::styled(
+                truncate(&one_line(check), columns),
+                theme.style(role),
+            )));
+        }
+        let stage = self.request.stage.map_or("ona", |stage| stage.as_str());
+        let why = format!("{stage}: {}", one_line(&self.request.reason));
+        let why = Line::from(Span::styled(why, theme.style(Role::Dim)));
+        foot.extend(wrap(why, columns, 2).into_iter().take(WHY_ROWS));
+        for (number, offer) in self.options.iter().enumerate() {
+            let (label, keys) = self.label(*offer);
+            let selected = number == self.selected && self.words.is_none();
+            foot.extend(option(number + 1, &label, keys, selected, columns, look));
+        }
+        let mut cursor = None;
+        match &self.words {
+            Some(words) => {
+                let (row, column) = words.row("No, and tell the agent: ", columns, look);
+                cursor = Some((foot.len(), column));
+                foot.push(row);
+            }
+            None => {
+                let hint = "Tab: no, and say what to do instead";
+                foot.push(Line::from(Span::styled(
+                    truncate(hint, columns),
+                    theme.style(Role::Dim),
+                )));
+            }
+        }
+        let mut rows = vec![self.title(columns, look)];
+        let room = most.saturating_sub(foot.len() + 1).max(MIN_BODY);
+        let mut body = self.body(columns, look);
+        if body.len() > room
+            && let Some(diff) = &self.request.diff
+        {
+            body = diff::render(&diff.without_context(), columns, look, usize::MAX);
+        }
+        // What the model says about a command never takes the place of the command.
+        let about = self.request.input["description"].as_str().filter(|_| self.is_command());
+        let about = about.map_or_else(Vec::new, |about| text_rows(about, columns, look, Role::Dim));
+        if body.len() + about.len() <= room {
+            body.extend(about);
+        }
+        rows.extend(self.scrolled.rows(body, room, look));
+        let cursor = cursor.map(|(row, column)| (rows.len() + row, column));
+        rows.extend(foot);
+        DialogRows { rows, cursor }
+    }
+
+    fn title(&self, columns: usize, look: &Look<'_>) -> Line<'static> {
+        let title = tool_view::title(&self.request.tool, &self.request.input);
+        let who = self.request.agent.as_ref().map(|agent| format!(" (agent {})", one_line(agent)));
+        let text = match self.is_plan() {
+            true => "Approve this plan?".to_owned(),
+            false => format!("Allow {}?{}", one_line(&title.name), who.unwrap_or_default()),
+        };
+        let mut spans = vec![Span::styled(text, look.theme.style(Role::Heading))];
+        if !self.request.place.is_empty() && !self.is_plan() {
+            let place = format!("  in {}", one_line(&self.request.place));
+            spans.push(Span::styled(place, look.theme.style(Role::Dim)));
+        }
+        let text: String = spans.iter().map(|span| span.content.as_ref()).collect();
+        match ona_render::text::width(&text) > columns {
+            true => {
+                Line::from(Span::styled(truncate(&text, columns), look.theme.style(Role::Heading)))
+            }
+            false => Line::from(spans),
+        }
+    }
+
+    /// The diff, the command, the plan, or the input as it is.
+    fn body(&self, columns: usize, look: &Look<'_>) -> Vec<Line<'static>> {
+        if let Some(diff) = &self.request.diff {
+            return diff::render(diff, columns, look, usize::MAX);
+        }
+        let input = &self.request.input;
+        if let Some(plan) = input["plan"].as_str() {
+            return markdown::render(&fold_blank_lines(plan), columns, look);
+        }
+        if let Some(command) = input["command"].as_str() {
+            return text_rows(command, columns, look, Role::Code);
+        }
+        let text = match input.as_object() {
+            Some(fields) => fields
+                .iter()
+                .map(|(key, value)| match value.as_str() {
+                    Some(text) => format!("{key}: {text}\n"),
+                    None => format!("{key}: {value}\n"),
+                })
+                .collect(),
+            None => input.to_string(),
+        };
+        text_rows(&text, columns, look, Role::Text)
+    }
+
+    fn label(&self, option: Offer) -> (String, &'static str) {
+        match option {
+            Offer::Yes => ("Yes".to_owned(), "y"),
+            Offer::YesAndEdits => ("Yes, and accept edits from then on".to_owned(), "e"),
+            Offer::No => ("No".to_owned(), "n, Esc"),
+            Offer::Always => {
+                let rules: Vec<String> =
+                    self.request.suggestions.iter().map(ToString::to_string).collect();
+                let rules = one_line(&rules.join(", "));
+                (format!("Yes, always: {rules} → {}", one_line(&self.request.always_in)), "a")
+            }
+        }
+    }
+}
+
+fn one_line(text: &str) -> String {
+    plain(&text.split_whitespace().collect::<Vec<_>>().join(" ")).into_owned()
+}
+
+fn text_rows(text: &str, columns: usize, look: &Look<'_>, role: Role) -> Vec<Line<'static>> {
+    let style = look.theme.style(role);
+    let folded = fold_blank_lines(&plain(text));
+    let lines =
+        folded.lines().map(|line| Line::from(Span::styled(expand_tabs(line).into_owned(), style)));
+    lines
+        .flat_map(|line| wrap(line, columns.saturating_sub(2).max(1), 0))
+        .map(|mut row| {
+            row.spans.insert(0, Span::raw("  "));
+            row
+        })
+        .collect()
+}

@@ -1,0 +1,220 @@
+//! Questions of the model: one after the other, each with its options and an answer of one's own.
+
+use crossterm::event::{KeyCode, KeyEvent};
+use ona_front::{AskRequest, HumanAnswer, Question, answered, questions};
+use ona_render::highlight::Look;
+use ona_render::text::{expand_tabs, fold_blank_lines, plain, truncate, width, wrap};
+use ona_render::theme::Role;
+use ratatui::text::{Line, Span};
+use serde_json::Value;
+
+use super::scrolled::Scrolled;
+use super::{DialogOutcome, DialogRows, is_ctrl, letter};
+use crate::field::TextField;
+
+/// What stands last among the options.
+const OTHER: &str = "Other";
+
+/// Questions of the model.
+#[derive(Clone, Debug)]
+pub struct QuestionDialog {
+    input: Value,
+    questions: Vec<Question>,
+    answers: Vec<(String, String)>,
+    selected: usize,
+    /// The options that are chosen, of several.
+    chosen: Vec<bool>,
+    other: Option<TextField>,
+    scrolled: Scrolled,
+}
+
+impl QuestionDialog {
+    pub(super) fn new(request: &AskRequest) -> Self {
+        let questions = questions(&request.input);
+        let mut dialog = Self {
+            input: request.input.clone(),
+            questions,
+            answers: Vec::new(),
+            selected: 0,
+            chosen: Vec::new(),
+            other: None,
+            scrolled: Scrolled::default(),
+        };
+        dialog.begin();
+        dialog
+    }
+
+    fn begin(&mut self) {
+        self.selected = 0;
+        self.other = None;
+        self.scrolled = Scrolled::default();
+        self.chosen = vec![false; self.question().map_or(0, |question| question.options.len())];
+    }
+
+    fn question(&self) -> Option<&Question> {
+        self.questions.get(self.answers.len())
+    }
+
+    pub(super) fn is_typing(&self) -> bool {
+        self.other.is_some()
+    }
+
+    fn give(&mut self, answer: String) -> DialogOutcome {
+        let Some(question) = self.question() else { return DialogOutcome::Open };
+        self.answers.push((question.text.clone(), answer));
+        if self.question().is_some() {
+            self.begin();
+            return DialogOutcome::Open;
+        }
+        let input = answered(&self.input, &self.answers);
+        DialogOutcome::Answered(HumanAnswer::Allow { always: Vec::new(), input: Some(input) })
+    }
+
+    pub(super) fn press(&mut self, key: &KeyEvent) -> DialogOutcome {
+        if is_ctrl(key, 'c') {
+            return DialogOutcome::Answered(HumanAnswer::Deny {
+                feedback: "interrupted".to_owned(),
+                stop: true,
+            });
+        }
+        let Some(question) = self.question().cloned() else {
+            return DialogOutcome::Answered(HumanAnswer::no(""));
+        };
+        if let Some(other) = &mut self.other {
+            match key.code {
+                KeyCode::Enter if !other.text().trim().is_empty() => {
+                    let text = other.text().trim().to_owned();
+                    let mut labels = self.chosen_labels(&question);
+                    labels.push(text);
+                    return self.give(labels.join(", "));
+                }
+                KeyCode::Esc => self.other = None,
+                _ => {
+                    other.press(key);
+                }
+            }
+            return DialogOutcome::Open;
+        }
+        let count = question.options.len() + 1;
+        match (key.code, letter(key)) {
+            (KeyCode::Esc, _) => {
+                DialogOutcome::Answered(HumanAnswer::no("the user declined to answer"))
+            }
+            (KeyCode::Up, _) | (_, Some('k')) => {
+                self.selected = (self.selected + count - 1) % count;
+                DialogOutcome::Open
+            }
+            (KeyCode::Down, _) | (_, Some('j')) => {
+                self.selected = (self.selected + 1) % count;
+                DialogOutcome::Open
+            }
+            (_, Some(' ')) if question.several => self.take(self.selected, &question),
+            (KeyCode::Enter, _) if question.several => {
+                let labels = self.chosen_labels(&question);
+                match labels.is_empty() {
+                    true => self.take(self.selected, &question),
+                    false => self.give(labels.join(", ")),
+                }
+            }
+            (KeyCode::Enter, _) => self.take(self.selected, &question),
+            (_, Some(digit)) => match digit.to_digit(10).and_then(|number| number.checked_sub(1)) {
+                Some(at) if (at as usize) < count => self.take(at as usize, &question),
+                _ => DialogOutcome::Open,
+            },
+            _ => DialogOutcome::Open,
+        }
+    }
+
+    fn chosen_labels(&self, question: &Question) -> Vec<String> {
+        let chosen = question.options.iter().zip(&self.chosen).filter(|(_, chosen)| **chosen);
+        chosen.map(|((label, _), _)| label.clone()).collect()
+    }
+
+    /// Takes an option, or toggles it where several may be chosen.
+    fn take(&mut self, at: usize, question: &Question) -> DialogOutcome {
+        self.selected = at;
+        match question.options.get(at) {
+            None => {
+                self.other = Some(TextField::default());
+                DialogOutcome::Open
+            }
+            Some(_) if question.several => {
+                self.chosen[at] = !self.chosen[at];
+                DialogOutcome::Open
+            }
+            Some((label, _)) => self.give(label.clone()),
+        }
+    }
+
+    pub(super) fn paste(&mut self, text: &str) {
+        if let Some(other) = &mut self.other {
+            other.paste(text);
+        }
+    }
+
+    pub(super) fn rows(&self, columns: usize, most: usize, look: &Look<'_>) -> DialogRows {
+        let Some(question) = self.question() else { return DialogRows::default() };
+        let theme = look.theme;
+        let of = match self.questions.len() {
+            1 => String::new(),
+            all => format!(" ({} of {all})", self.answers.len() + 1),
+        };
+        let head = format!("{}{of}", plain(&question.header));
+        let mut rows = Vec::new();
+        if !head.trim().is_empty() {
+            rows.push(Line::from(Span::styled(
+                truncate(head.trim(), columns),
+                theme.style(Role::Dim),
+            )));
+        }
+        let mut text = Vec::new();
+        for line in fold_blank_lines(&plain(&question.text)).lines() {
+            let line = Span::styled(expand_tabs(line).into_owned(), theme.style(Role::Heading));
+            text.extend(wrap(Line::from(line), columns, 0));
+        }
+        let options = question.options.len() + 1;
+        let room = most.saturating_sub(options * 2 + 3).max(2);
+        rows.extend(self.scrolled.rows(text, room, look));
+        let other = (OTHER.to_owned(), "an answer of your own".to_owned());
+        for (at, (label, about)) in
+            question.options.iter().chain(std::iter::once(&other)).enumerate()
+        {
+            let is_selected = at == self.selected;
+            let pointer = if is_selected { "❯ " } else { "  " };
+            let mark = match (question.several, self.chosen.get(at)) {
+                (true, Some(true)) => "[x] ",
+                (true, Some(false)) => "[ ] ",
+                _ => "",
+            };
+            let style = theme.style(if is_selected { Role::Selected } else { Role::Text });
+            let label = format!("{pointer}{}. {mark}{}", at + 1, plain(label).replace('\n', " "));
+            let label = truncate(&label, columns);
+            let room = columns.saturating_sub(width(&label) + 2);
+            let mut spans = vec![Span::styled(label, style)];
+            if room > 8 && !about.is_empty() {
+                let about = truncate(&plain(about).replace('\n', " "), room);
+                spans.push(Span::styled(format!("  {about}"), theme.style(Role::Dim)));
+            }
+            rows.push(Line::from(spans));
+        }
+        let mut cursor = None;
+        match &self.other {
+            Some(other) => {
+                let (row, column) = other.row("Your answer: ", columns, look);
+                cursor = Some((rows.len(), column));
+                rows.push(row);
+            }
+            None => {
+                let hint = match question.several {
+                    true => "digits or space toggle · Enter confirms · Esc declines",
+                    false => "↑↓ Enter · 1-9 · Esc declines",
+                };
+                rows.push(Line::from(Span::styled(
+                    truncate(hint, columns),
+                    theme.style(Role::Dim),
+                )));
+            }
+        }
+        DialogRows { rows, cursor }
+    }
+}

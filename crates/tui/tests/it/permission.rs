@@ -1,0 +1,176 @@
+//! The permission dialog.
+
+use std::time::Duration;
+
+use ona_front::{AskRequest, HumanAnswer, Op};
+use ona_types::gate::StageName;
+use serde_json::json;
+
+use crate::scenes::{ask, diff, permission, rule};
+use crate::stage::{Stage, at_work_at_three_sizes};
+
+fn command(command: &str) -> AskRequest {
+    permission("Bash", json!({"command": command, "description": "Run the tests of the parser"}))
+}
+
+fn with_always(request: AskRequest) -> AskRequest {
+    AskRequest {
+        suggestions: vec![rule("Bash", "cargo test:*")],
+        always_in: ".ona/settings.local.json".to_owned(),
+        ..request
+    }
+}
+
+#[test]
+fn a_command() {
+    insta::assert_snapshot!(at_work_at_three_sizes(|stage| {
+        stage.hears(ask(command("cargo test -p engine parser")));
+    }));
+}
+
+#[test]
+fn a_command_with_a_rule_for_always() {
+    insta::assert_snapshot!(at_work_at_three_sizes(|stage| {
+        stage.hears(ask(with_always(command("cargo test -p engine parser"))));
+        stage.press("up");
+    }));
+}
+
+#[test]
+fn a_long_command_with_a_flood_of_blank_lines() {
+    let flood = format!("echo harmless{}; rm -rf ~", "\n".repeat(300));
+    let long: String = (1..=80).map(|number| format!("step {number} && ")).collect();
+    insta::assert_snapshot!(at_work_at_three_sizes(|stage| {
+        stage.hears(ask(with_always(command(&format!("{flood}\n{long}\necho the end")))));
+    }));
+}
+
+#[test]
+fn a_diff() {
+    insta::assert_snapshot!(at_work_at_three_sizes(|stage| {
+        let request = permission("Edit", json!({"file_path": "src/engine/parser.rs"}));
+        stage.hears(ask(AskRequest { diff: Some(diff()), ..request }));
+    }));
+}
+
+#[test]
+fn a_tool_of_a_server() {
+    insta::assert_snapshot!(at_work_at_three_sizes(|stage| {
+        let input = json!({"query": "tokens", "limit": 10, "deep": {"nested": true}});
+        stage.hears(ask(AskRequest {
+            agent: Some("researcher".to_owned()),
+            stage: Some(StageName::Hooks),
+            ..permission("mcp__docs__search", input)
+        }));
+    }));
+}
+
+#[test]
+fn words_for_the_agent() {
+    insta::assert_snapshot!(at_work_at_three_sizes(|stage| {
+        stage.hears(ask(with_always(command("cargo test -p engine parser"))));
+        stage.press("tab");
+        stage.types("run only the tests of the lexer, they are faster");
+    }));
+}
+
+#[test]
+fn several_questions_wait() {
+    insta::assert_snapshot!(at_work_at_three_sizes(|stage| {
+        stage.hears(ask(command("cargo test")));
+        stage.hears(ona_front::Event::Ask { ask: 2, request: command("cargo build") });
+        stage.hears(ona_front::Event::Ask { ask: 3, request: command("cargo doc") });
+    }));
+}
+
+/// The answer that a key gives.
+fn answer(keys: &[&str]) -> HumanAnswer {
+    let mut stage = Stage::at_work(80, 24);
+    stage.hears(ask(with_always(command("cargo test"))));
+    stage.take_sent();
+    keys.iter().for_each(|key| stage.press(key));
+    let sent = stage.take_sent();
+    let answer = sent.into_iter().find_map(|op| match op {
+        Op::Answer { ask: 1, answer } => Some(answer),
+        _ => None,
+    });
+    answer.unwrap_or_else(|| panic!("{keys:?} is no answer: {}", stage.text()))
+}
+
+#[test]
+fn one_key_is_an_answer() {
+    let always = with_always(command("cargo test")).always();
+    assert_eq!(answer(&["y"]), HumanAnswer::yes());
+    assert_eq!(answer(&["1"]), HumanAnswer::yes());
+    assert_eq!(answer(&["a"]), always);
+    assert_eq!(answer(&["2"]), always);
+    for no in ["n", "3", "esc", "enter"] {
+        assert_eq!(answer(&[no]), HumanAnswer::no(""), "{no}");
+    }
+    assert_eq!(answer(&["up", "up", "enter"]), HumanAnswer::yes());
+    assert_eq!(answer(&["tab", "n", "o", "t", "enter"]), HumanAnswer::no("not"));
+}
+
+#[test]
+fn whoever_types_does_not_answer() {
+    let mut stage = Stage::at_work(80, 24);
+    stage.types("yes, and ");
+    stage.hears(ask(command("rm -rf target")));
+    stage.take_sent();
+    stage.types("yay");
+    assert_eq!(stage.take_sent(), [], "the letters are for the prompt");
+    stage.waits(Duration::from_secs(2));
+    stage.press("n");
+    let no = Op::Answer { ask: 1, answer: HumanAnswer::no("") };
+    assert_eq!(stage.take_sent(), [no]);
+    assert!(stage.text().contains("> yes, and yay"), "{}", stage.text());
+}
+
+#[test]
+fn the_command_the_reason_and_every_answer_are_in_sight() {
+    for (columns, height) in [(40, 15), (80, 24), (160, 50)] {
+        let mut stage = Stage::at_work(columns, height);
+        let lines: Vec<String> = (0..200).map(|number| format!("echo {number}")).collect();
+        stage.hears(ask(with_always(command(&lines.join("\n")))));
+        let shown = stage.text();
+        for wanted in
+            ["Allow Bash?", "echo 0", "rules: no rule", "1. Yes", "2. Yes, always", "3. No"]
+        {
+            assert!(shown.contains(wanted), "{wanted} at {columns}×{height}:\n{shown}");
+        }
+    }
+}
+
+#[test]
+fn the_rule_and_the_file_of_always_are_in_sight() {
+    for (columns, height) in [(40, 15), (80, 24), (160, 50)] {
+        let mut stage = Stage::at_work(columns, height);
+        stage.hears(ask(with_always(command("cargo test"))));
+        let shown: String = stage.text().split_whitespace().collect();
+        for wanted in ["Bash(cargotest:*)", ".ona/settings.local.json"] {
+            assert!(shown.contains(wanted), "{wanted} at {columns}×{height}:\n{}", stage.text());
+        }
+    }
+}
+
+#[test]
+fn the_end_of_a_long_command_is_in_sight() {
+    for (columns, height) in [(40, 15), (80, 24), (160, 50)] {
+        let mut stage = Stage::at_work(columns, height);
+        let lines: Vec<String> = (0..200).map(|number| format!("echo {number}")).collect();
+        stage.hears(ask(with_always(command(&lines.join("\n")))));
+        assert!(stage.text().contains("echo 199"), "at {columns}×{height}:\n{}", stage.text());
+    }
+}
+
+#[test]
+fn what_changes_is_in_sight() {
+    for (columns, height) in [(40, 15), (80, 24), (160, 50)] {
+        let mut stage = Stage::at_work(columns, height);
+        let request = permission("Edit", json!({"file_path": "src/engine/parser.rs"}));
+        stage.hears(ask(AskRequest { diff: Some(diff()), ..request }));
+        let shown = stage.text();
+        let changes = shown.contains("42 - ") || shown.contains("42 + ");
+        assert!(changes, "at {columns}×{height}:\n{shown}");
+    }
+}
