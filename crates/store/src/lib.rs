@@ -31,6 +31,7 @@ mod look;
 mod memories;
 mod phases;
 mod plans;
+mod prompts;
 mod prune;
 mod removal;
 mod rows;
@@ -59,6 +60,7 @@ pub use memories::{
 };
 pub use phases::{Standing, Steering};
 pub use plans::{PlanMoved, PlanRow};
+pub use prompts::{DayUse, Denial, FileHistoryRow, PromptRow};
 pub use prune::{Prunable, Prune, Pruned, Selected};
 pub use schema::{ForeignSchema, LATEST_MIGRATION};
 pub use sessions::{Found, Hit, NewFork, NewSession, SessionRow};

@@ -25,6 +25,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0006_memories.sql"),
     include_str!("../migrations/0007_growth.sql"),
     include_str!("../migrations/0008_call_ids.sql"),
+    include_str!("../migrations/0009_prompts.sql"),
 ];
 
 /// The number of the latest migration.

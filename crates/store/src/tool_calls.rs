@@ -74,6 +74,8 @@ pub struct CallOutcome<'a> {
     pub decisions: &'a [Decision],
     /// What hooks have to say to the model.
     pub contexts: &'a [String],
+    /// Further entries for the transcript.
+    pub entries: &'a [Entry],
     /// What else happened, each with its kind.
     pub events: &'a [(String, Value)],
 }
@@ -88,6 +90,7 @@ impl<'a> CallOutcome<'a> {
             gate: &[],
             decisions: &[],
             contexts: &[],
+            entries: &[],
             events: &[],
         }
     }
@@ -234,6 +237,9 @@ pub(crate) fn finish(
     }
     for context in outcome.contexts {
         append(tx, &seat.session, Some(result_id), &Entry::hook_context(id, context))?;
+    }
+    for entry in outcome.entries {
+        append(tx, &seat.session, Some(result_id), entry)?;
     }
     for view in &output.views {
         keep_view(tx, &seat.session, view)?;

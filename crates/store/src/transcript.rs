@@ -67,17 +67,20 @@ pub(crate) fn entries(
         "SELECT id, sequence, parent_entry_id, entry_type, payload_json, tool_use_id
          FROM transcript_entries WHERE session_id = ?1 AND sequence >= ?2 ORDER BY sequence",
     )?;
-    let rows = statement.query_map((Key(session.as_str()), from), |row| {
-        Ok(StoredEntry {
-            id: row.get(0)?,
-            sequence: row.get(1)?,
-            parent: row.get(2)?,
-            entry_type: row.get(3)?,
-            payload_json: row.get(4)?,
-            tool_use_id: row.get(5)?,
-        })
-    })?;
+    let rows = statement.query_map((Key(session.as_str()), from), stored_entry)?;
     Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// An entry from its columns, in the order of the queries here.
+pub(crate) fn stored_entry(row: &Row<'_>) -> rusqlite::Result<StoredEntry> {
+    Ok(StoredEntry {
+        id: row.get(0)?,
+        sequence: row.get(1)?,
+        parent: row.get(2)?,
+        entry_type: row.get(3)?,
+        payload_json: row.get(4)?,
+        tool_use_id: row.get(5)?,
+    })
 }
 
 /// Shows a session's entries from a sequence number on, in order.
