@@ -61,7 +61,9 @@ pub use live::Live;
 pub use message::{
     Answer, Block, Message, Part, Request, Role, StopReason, ToolChoice, ToolInput, ToolSpec,
 };
-pub use model::{Aliases, Model, ModelError, ProviderKind, UnknownProvider, allowed, resolve};
+pub use model::{
+    Aliases, Model, ModelError, ProviderKind, UnknownProvider, allowed, model_ids, resolve,
+};
 pub use ona_types::Usage;
 pub use retry::{Backoff, Retry};
 pub use usage::Price;

@@ -279,6 +279,11 @@ impl Aliases {
     }
 }
 
+/// The ids of a provider's models.
+pub fn model_ids(provider: ProviderKind) -> impl Iterator<Item = &'static str> {
+    LISTED.iter().filter(move |row| row.provider == provider).map(|row| row.id)
+}
+
 /// The ids of a provider's models, each with the short word it is known by.
 pub fn allowed(provider: ProviderKind) -> String {
     let rows = LISTED.iter().filter(|row| row.provider == provider);

@@ -86,10 +86,22 @@ pub struct SpawnError {
     source: io::Error,
 }
 
+/// Is told of every piece of output of either stream, as it comes.
+pub type OnOutput<'a> = &'a (dyn Fn(&[u8]) + Send + Sync);
+
 /// Runs a program to its end, or ends it.
 pub async fn run(
     spec: ChildSpec<'_>,
     cancel: &CancellationToken,
+) -> Result<ChildOutcome, SpawnError> {
+    run_observed(spec, cancel, &|_| ()).await
+}
+
+/// The same, with somebody who looks at the output while it runs.
+pub async fn run_observed(
+    spec: ChildSpec<'_>,
+    cancel: &CancellationToken,
+    on_output: OnOutput<'_>,
 ) -> Result<ChildOutcome, SpawnError> {
     let spawn_error =
         |source| SpawnError { program: spec.program.to_owned(), cwd: spec.cwd.to_owned(), source };
@@ -125,8 +137,8 @@ pub async fn run(
     let ending = {
         let mut streams = pin!(async {
             tokio::join!(
-                capture(stdout, spec.cap, &mut out),
-                capture(stderr, spec.cap, &mut err),
+                capture(stdout, spec.cap, &mut out, on_output),
+                capture(stderr, spec.cap, &mut err, on_output),
                 feed
             );
         });
@@ -187,13 +199,19 @@ fn ending_of(status: &io::Result<std::process::ExitStatus>) -> Ending {
 }
 
 /// Keeps the first `cap` bytes and drains the rest, so that the child never blocks on a full pipe.
-async fn capture(stream: Option<impl AsyncRead + Unpin>, cap: usize, kept: &mut Captured) {
+async fn capture(
+    stream: Option<impl AsyncRead + Unpin>,
+    cap: usize,
+    kept: &mut Captured,
+    on_output: OnOutput<'_>,
+) {
     let Some(mut stream) = stream else { return };
     let mut buffer = vec![0; 64 * 1024];
     loop {
         match stream.read(&mut buffer).await {
             Ok(0) => return,
             Ok(count) => {
+                on_output(&buffer[..count]);
                 let room = cap - kept.bytes.len();
                 kept.bytes.extend_from_slice(&buffer[..count.min(room)]);
                 kept.truncated |= count > room;

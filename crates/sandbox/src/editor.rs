@@ -13,6 +13,14 @@ pub fn edit(editor: &str, file: &Path) -> io::Result<bool> {
     Ok(status.success())
 }
 
+/// Stops this process until the operator continues it.
+///
+/// The signal goes to this thread: one to the process or its group may be taken by another thread, and this one would
+/// go on for a while.
+pub fn suspend() {
+    let _ = nix::sys::signal::raise(nix::sys::signal::Signal::SIGTSTP);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

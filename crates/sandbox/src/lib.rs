@@ -18,8 +18,11 @@ mod leftover;
 mod owner;
 mod supervise;
 
-pub use child::{Captured, ChildOutcome, ChildSpec, Ending, SpawnError, run, start_detached};
-pub use editor::edit;
+pub use child::{
+    Captured, ChildOutcome, ChildSpec, Ending, OnOutput, SpawnError, run, run_observed,
+    start_detached,
+};
+pub use editor::{edit, suspend};
 pub use ending::ending;
 pub use handover::{hand_over, handed_over, take_over};
 pub use kill::{Marker, adopt_orphans, is_worked_in, kill_marked, kill_tree};

@@ -29,9 +29,13 @@ pub enum AttachError {
 
 /// A picture in base64: what its bytes say it is, and shrunk where it is too big.
 pub fn attach_picture(data: &str) -> Result<Attachment, AttachError> {
-    let bytes = decoded(data)?;
-    let format = picture::sniff(&bytes).ok_or(AttachError::NoPicture)?;
-    let picture = picture::prepare(&bytes, format)
+    attach_picture_bytes(&decoded(data)?)
+}
+
+/// The same of its bytes.
+pub fn attach_picture_bytes(bytes: &[u8]) -> Result<Attachment, AttachError> {
+    let format = picture::sniff(bytes).ok_or(AttachError::NoPicture)?;
+    let picture = picture::prepare(bytes, format)
         .map_err(|error| AttachError::Unusable(error.to_string()))?;
     let media_type = picture.media_type.to_owned();
     Ok(Attachment::Image { media_type, data: picture.data_base64 })

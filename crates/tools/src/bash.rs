@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use ona_effects::{Effects, Start, Surroundings, git_only_reads, shell};
@@ -14,7 +15,7 @@ use ona_mcp::Hints;
 use ona_policy::RuleSubject;
 use ona_policy::secrets::Redactor;
 use ona_repo::Disk;
-use ona_sandbox::{Captured, ChildOutcome, ChildSpec, Ending, Marker};
+use ona_sandbox::{Captured, ChildOutcome, Ending, Marker};
 use ona_types::{TRUNCATED_SUFFIX, TaskId, ToolKind, ToolOutput, ToolUseId};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -22,13 +23,14 @@ use serde::Deserialize;
 use crate::background;
 use crate::context::{Place, ToolContext};
 use crate::facts::{Facts, TaskChange};
+use crate::foreground::{self, Foreground};
 use crate::input::{InputError, lenient_bool, lenient_count};
 use crate::look::Look;
 use crate::services::{ServiceError, SessionServices};
 use crate::tool::{BuiltIn, Refusal};
 
 /// S0 §7.1: how much of each stream the model sees.
-const STREAM_CAP: usize = 1_048_576;
+pub(crate) const STREAM_CAP: usize = 1_048_576;
 
 /// The kernel takes no argument longer than 128 KiB; a longer command goes through a file.
 const MAX_ARGUMENT: usize = 100_000;
@@ -117,21 +119,13 @@ impl BuiltIn for Bash {
         let shell = Shell::prepare(&input.command, cx).map_err(|error| {
             Refusal::Internal(format!("the shell's own files cannot be written: {error}"))
         })?;
+        let shell = Arc::new(shell);
         let look = Look::before(&input.command, &cwd);
-        let spec = ChildSpec {
-            program: &shell.program,
-            args: shell.args.clone(),
-            cwd: &cwd,
-            env: shell.env.clone(),
-            credentials: false,
-            marker: Some(marker(cx.tool_use_id)),
-            stdin: Vec::new(),
-            timeout: limit,
-            cap: STREAM_CAP,
+        let run = foreground::run(Arc::clone(&shell), &input.command, cwd, limit, cx);
+        let outcome = match run.await? {
+            Foreground::Ended(outcome) => outcome,
+            Foreground::Moved(output) => return Ok(*output),
         };
-        let outcome = ona_sandbox::run(spec, cx.cancel)
-            .await
-            .map_err(|error| Refusal::Internal(error.to_string()))?;
         let (left_in, note) = shell.left_in(&input.command, cx);
         notes.extend(note);
         let mut output = report(&outcome, limit, &notes, cx.redactor);

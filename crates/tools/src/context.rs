@@ -136,15 +136,26 @@ impl Host {
         self.outputs.join(session.file_name())
     }
 
+    /// Where the old content of files is kept that the session has changed. The session itself may not read there: it
+    /// need not have read those files.
+    pub fn pre_images_of(&self, session: &SessionId) -> PathBuf {
+        self.outputs.join("before").join(session.file_name())
+    }
+
+    /// Makes a directory below that of outputs, which others may not read.
+    pub fn private_dir<'d>(&self, dir: &'d Path) -> io::Result<&'d Path> {
+        DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+        // A file there may contain what only looks like a secret, unmasked.
+        for dir in [self.outputs.as_path(), dir] {
+            make_private(dir)?;
+        }
+        Ok(dir)
+    }
+
     /// A new file for such output, which others may not read.
     pub fn new_output(&self, session: &SessionId, name: &str) -> io::Result<(PathBuf, File)> {
         let dir = self.outputs_of(session);
-        DirBuilder::new().recursive(true).mode(0o700).create(&dir)?;
-        // Such a file may contain what only looks like a secret, unmasked.
-        for dir in [&self.outputs, &dir] {
-            make_private(dir)?;
-        }
-        let path = dir.join(name);
+        let path = self.private_dir(&dir)?.join(name);
         let file = OpenOptions::new().create_new(true).write(true).mode(0o600).open(&path)?;
         Ok((path, file))
     }

@@ -20,6 +20,7 @@ mod brief;
 mod context;
 mod edit;
 mod facts;
+mod foreground;
 mod glob;
 mod grep;
 mod helper;
@@ -62,9 +63,13 @@ pub mod names {
     pub const AGENT: &str = crate::agent::Agent::NAME;
     /// Applies skills.
     pub const SKILL: &str = crate::skill::Skill::NAME;
+    /// Starts planning.
+    pub const ENTER_PLAN_MODE: &str = crate::plan::EnterPlanMode::NAME;
+    /// Reads resources of MCP servers.
+    pub const READ_MCP_RESOURCE: &str = crate::resources::ReadMcpResource::NAME;
 }
 
-pub use attached::{AttachError, attach_pdf, attach_picture};
+pub use attached::{AttachError, attach_pdf, attach_picture, attach_picture_bytes};
 pub use background::{TASK_HOST, TaskSpec, run_task, task_marker};
 pub use bash::marker;
 pub use context::{Hides, Host, Outputs, Place, ToolContext, ToolSettings, Views};
@@ -73,8 +78,8 @@ pub use input::InputError;
 pub use mcp::{PREFIX, ServerTool, UnconnectedTool};
 pub use read::PDF_TEXT;
 pub use services::{
-    AgentOrder, AgentType, Calling, Deferred, ServiceError, SessionServices, SkillView, TaskView,
-    Waits, WebFetchSettings, Whose,
+    AgentOrder, AgentType, Calling, Deferred, OnOutput, ServiceError, SessionServices, SkillView,
+    TaskEnded, TaskView, Waits, WebFetchSettings, Whose,
 };
 pub use structured::{STRUCTURED_OUTPUT, SchemaError, StructuredOutput, misfit};
 pub use task::end_of as end_of_file;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use ona_mcp::{OnProgress, Pool};
 use ona_types::gate::Permit;
-use ona_types::{Phase, TaskEnd, TaskKind, Todo, ToolOutput, ToolUseId};
+use ona_types::{Phase, TaskEnd, TaskKind, TaskStarted, Todo, ToolOutput, ToolUseId};
 use ona_web::{WebFound, WebQuery, WebSearchSettings};
 use tokio_util::sync::CancellationToken;
 
@@ -129,6 +129,12 @@ pub struct WebFetchSettings {
     pub private_hosts: Vec<String>,
 }
 
+/// Is told of a piece of output.
+pub type OnOutput = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// Records the end of a task.
+pub type TaskEnded = Box<dyn FnOnce(TaskEnd) + Send>;
+
 /// The session's side of a call.
 pub trait SessionServices: Send + Sync {
     /// How pages are fetched.
@@ -192,6 +198,25 @@ pub trait SessionServices: Send + Sync {
 
     /// Receives the progress of a call.
     fn progress(&self, call: &ToolUseId) -> Option<OnProgress>;
+
+    /// Shows the user the output of a command while it runs; `None` if nobody looks.
+    fn on_output(&self, _call: &ToolUseId) -> Option<OnOutput> {
+        None
+    }
+
+    /// Waits until the user wants what runs to go on in the background.
+    fn asked_into_background(&self) -> Waits<'_, ()> {
+        Box::pin(std::future::pending())
+    }
+
+    /// Records a task that this process keeps running. What is returned records its end.
+    fn keep_running(
+        &self,
+        _call: &ToolUseId,
+        _task: &TaskStarted,
+    ) -> Result<TaskEnded, ServiceError> {
+        Err(ServiceError("nothing runs in the background here".to_owned()))
+    }
 
     /// Tools that can be looked for.
     fn deferred(&self) -> Vec<Deferred>;

@@ -6,13 +6,13 @@
 
 mod walk;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use walk::{End, Judged, Judging, Mode, Permit, Said, Stage, Walked, WrongPermit, walk};
 
 /// A stage of the gate, by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StageName {
     /// The input fits the tool's schema.

@@ -52,7 +52,7 @@ pub use phase::{Phase, UnknownPhase};
 pub use seen::Seen;
 pub use time::{date, rfc3339};
 pub use tool_kind::{ToolKind, WriteAction};
-pub use transcript::{Collapse, ContentBlock, Entry, EntryType, SystemNote};
+pub use transcript::{Collapse, ContentBlock, Entry, EntryType, FileVersion, SystemNote};
 pub use usage::Usage;
 pub use words::{whole_last_words, whole_words};
 pub use world::{PathError, World};

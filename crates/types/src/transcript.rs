@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::{Attachment, ToolUseId};
+use crate::{Attachment, SessionId, ToolUseId};
 
 /// `transcript_entries.entry_type`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -197,6 +197,18 @@ pub enum SystemNote {
     },
 }
 
+/// A file before and after a change (`file_history_snapshot`), by the hashes of its content; `None` where there was no
+/// such file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileVersion {
+    /// The file.
+    pub path: String,
+    /// What it was.
+    pub before: Option<String>,
+    /// What it became.
+    pub after: Option<String>,
+}
+
 /// Where a transcript was compacted (`collapse_commit`). Earlier entries stay, but are no longer sent to the model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Collapse {
@@ -269,6 +281,12 @@ impl Entry {
     /// A message from ona itself.
     pub fn system(note: &SystemNote) -> Self {
         Self { entry_type: EntryType::System, payload: tagged("system", note), tool_use_id: None }
+    }
+
+    /// What files were before a call changed them. Their content is kept by this session.
+    pub fn file_history(kept_by: &SessionId, files: &[FileVersion]) -> Self {
+        let payload = json!({"_t": "file_history_snapshot", "kept_by": kept_by, "files": files});
+        Self { entry_type: EntryType::FileHistorySnapshot, payload, tool_use_id: None }
     }
 
     /// Where the transcript was compacted.
