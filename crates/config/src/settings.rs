@@ -316,7 +316,7 @@ pub enum UnknownKeys {
     Kept,
 }
 
-/// Sets a key in the file of the destination, unless reading the file would drop the value. Returns the file and
+/// Sets a key in the file of the destination, unless reading the file would drop the value. Returns what was written and
 /// remarks about the value.
 pub fn set(
     destination: UpdateDestination,
@@ -324,7 +324,7 @@ pub fn set(
     value: &Value,
     roots: &Roots,
     unknown: UnknownKeys,
-) -> Result<(PathBuf, Vec<String>), EditError> {
+) -> Result<(Saved, Vec<String>), EditError> {
     match known_keys::check(key, value) {
         Err(BadKey::Unknown { .. }) if unknown == UnknownKeys::Kept => {}
         checked => checked?,
@@ -332,9 +332,12 @@ pub fn set(
     let (scope, file) = writable(destination, roots)?.ok_or(EditError::NoFile)?;
     let mut odd = Vec::new();
     let is_new = !file.exists();
+    let (mut before, mut after) = (None, None);
     edit::write(&file, |text| {
         let new = edit::set(text, key, value)?;
+        before = checked(scope, &roots.project_dir, Some(&file), text, roots).ok();
         let (layer, found) = checked(scope, &roots.project_dir, Some(&file), &new, roots)?;
+        after = Some(layer.clone());
         let [first, rest @ ..] = key else { return Ok(new) };
         let left = rest.iter().try_fold(layer.json.get(*first), |left, part| Some(left?.get(part)));
         let name = key.join(".");
@@ -362,7 +365,8 @@ pub fn set(
     if is_new {
         odd.extend(remarks::exposed(scope, &file));
     }
-    Ok((file, odd))
+    let before = before.map(|(layer, _)| layer);
+    Ok((Saved { file, before, after, remark: None }, odd))
 }
 
 /// Removes a key from the file of the destination. Returns the file.

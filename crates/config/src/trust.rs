@@ -5,6 +5,7 @@
 //! directory are separate, and a worktree shares those of the main checkout. Two hashes are kept of each version: of
 //! what would run, and of everything. If only permissions have changed, what runs stays trusted.
 
+mod commands;
 mod during;
 mod extension;
 mod request;
@@ -53,6 +54,8 @@ pub struct TrustItem {
     pub runs: Vec<String>,
     /// What else would take effect, with the file.
     pub permits: Vec<String>,
+    /// The command lines and addresses among what would run.
+    commands: Vec<String>,
     hash: ContentHash,
     runs_hash: ContentHash,
     /// The servers of a `.mcp.json`, if settings can approve or reject each of them by name.
@@ -138,6 +141,7 @@ impl TrustItem {
         Self {
             runs: named(&runs),
             permits: named(&permits),
+            commands: commands::commands(&runs),
             runs_hash: hash(&Value::Object(runs.clone())),
             hash: hash(&Value::from(vec![runs, permits])),
             servers: None,
@@ -232,11 +236,15 @@ fn server_names(bytes: &[u8]) -> Option<Vec<String>> {
 /// What needs trust in a file of servers with these contents.
 fn servers_in(bytes: Vec<u8>, file: &Path, checkout: &Path) -> Option<TrustItem> {
     let servers = server_names(&bytes).filter(|names| !names.is_empty());
+    let json = serde_json::from_slice::<Value>(&bytes).ok();
+    let commands =
+        json.as_ref().and_then(Value::as_object).map_or_else(Vec::new, commands::commands);
     let hash = ContentHash::of(&without_own_server(bytes)?);
     Some(TrustItem {
         place: place_of(file, checkout),
         runs: vec![format!("MCP servers in {}", file.display())],
         permits: Vec::new(),
+        commands,
         runs_hash: hash.clone(),
         hash,
         servers,
@@ -286,6 +294,20 @@ impl TrustRequest {
     /// The name of the repository in the record.
     pub fn name(&self) -> String {
         name_of(&self.root)
+    }
+
+    /// What would run, of this, each file's followed by its command lines.
+    pub fn told(&self, what: &[String]) -> Vec<String> {
+        let mut told = Vec::new();
+        let asked = |file: &&TrustItem| file.runs.iter().any(|one| what.contains(one));
+        for file in self.files.iter().filter(asked) {
+            told.extend(file.runs.iter().filter(|one| what.contains(one)).cloned());
+            told.extend(file.commands.iter().map(|command| format!("  {command}")));
+        }
+        let known = |one: &&String| !told.contains(one);
+        let others: Vec<String> = what.iter().filter(known).cloned().collect();
+        told.extend(others);
+        told
     }
 
     /// Agrees to all of it, as it is.

@@ -152,6 +152,14 @@ pub struct Settings {
     /// The backend of WebSearch if the provider has no search.
     pub web_search: Section<WebSearch>,
 
+    /// The colours: auto, dark, light, dark-daltonized, light-daltonized, dark-ansi or light-ansi.
+    pub theme: Option<String>,
+    /// The keys of the prompt.
+    pub editor_mode: Option<EditorMode>,
+    /// Whether the output of tools is shown whole.
+    pub verbose: Flag,
+    /// How the user is notified: auto, terminal_bell, iterm2, kitty, ghostty or notifications_disabled.
+    pub preferred_notif_channel: Option<String>,
     /// A command that prints the status line.
     pub status_line: Section<Helper>,
     /// A command that completes `@` file names.
@@ -373,6 +381,8 @@ words! {
     EffortLevel { Low = "low", Medium = "medium", High = "high", Max = "max" }
     /// `defaultShell`.
     Shell { Bash = "bash", Powershell = "powershell" }
+    /// `editorMode`.
+    EditorMode { Normal = "normal", Vim = "vim" }
     /// The one thing that `disableBypassPermissionsMode` can be.
     Disable { Disable = "disable" }
     /// `webSearch.backend`.

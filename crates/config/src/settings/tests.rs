@@ -555,7 +555,7 @@ fn what_would_be_dropped_is_not_set() {
         ("permissions.defaultMode", json!("plan")),
         ("hooks.Stop", json!([{"command": "x"}])),
     ] {
-        assert_eq!(set(key, value).unwrap(), fixture.at(FILE), "{key}");
+        assert_eq!(set(key, value).unwrap().file, fixture.at(FILE), "{key}");
     }
     assert!(fs::read_to_string(fixture.at(FILE)).unwrap().contains("// kept"));
     link(&fixture, "../../outside.json");
