@@ -3,17 +3,19 @@
 
 use std::time::Instant;
 
+use ona_front::FileDiff;
 use ona_sandbox::Owner;
 use ona_store::{CallStart, StoreError};
 use ona_tools::{Outputs, PREFIX};
 use ona_types::gate::{End, Mode, StageName, Walked};
 use ona_types::hook::HookDetail;
-use ona_types::{Change, PermissionMode, Phase, ToolOutput, ToolUseId};
+use ona_types::{Change, PermissionMode, Phase, ToolKind, ToolOutput, ToolUseId};
 use serde::Serialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::Gate;
+use super::file_history::PreImages;
 use super::intents::vouch;
 use super::judgement::Judgement;
 use super::outcome::{MaskedCall, Outcome, gate_rows, mask_content};
@@ -41,6 +43,12 @@ pub struct CallReport {
     /// The stage that denied the call.
     #[serde(skip)]
     pub denied_by: Option<StageName>,
+    /// Why it did, in one line.
+    #[serde(skip)]
+    pub denied_because: String,
+    /// What became of the file that the call changed.
+    #[serde(skip)]
+    pub diff: Option<FileDiff>,
     /// The input that was judged last, after hooks or the human may have replaced it.
     #[serde(skip)]
     pub input: Value,
@@ -136,7 +144,11 @@ impl Gate {
         self.store()
             .finish_call(self.seat(), &id, &outcome.as_stored(duration_ms))
             .map_err(|cause| CallError::OutcomeLost { id: id.clone(), cause })?;
-        let Outcome { output, noted, .. } = outcome;
+        let Outcome { output, noted, gate } = outcome;
+        let denied_because = match (denied_by, gate.last()) {
+            (Some(_), Some(answer)) => answer.reason.lines().next().unwrap_or_default().to_owned(),
+            _ => String::new(),
+        };
         self.follow_phase(&output.changes);
         if let Some(cwd) = moved {
             self.moved(&cwd);
@@ -147,6 +159,8 @@ impl Gate {
             content: output.content,
             stop: noted.stop,
             denied_by,
+            denied_because,
+            diff: noted.diff,
             input,
         })
     }
@@ -255,6 +269,9 @@ impl Judgement<'_> {
             self.answers.push(moved);
             return (self.denied(StageName::Rules).await, Some(StageName::Rules));
         }
+        let images = self.gate.keeps_files.then(|| {
+            PreImages::read(self.effects.writes.iter().map(|target| target.real.as_path()))
+        });
         let mut output = self.run(permit).await;
         self.noted.stop = self.noted.stop.take().or(output.stop.take());
         // Changes of a command are compared before hooks run, those of a tool after them.
@@ -273,7 +290,25 @@ impl Judgement<'_> {
         if let Some(before) = before {
             self.attribute(before, &mut output).await;
         }
+        if let Some(images) = images {
+            self.keep_files(images);
+        }
         (output, None)
+    }
+
+    /// Keeps the old content of the files that the call has changed.
+    fn keep_files(&mut self, images: PreImages) {
+        let gate = &*self.gate;
+        let host = &gate.governance.host;
+        let changed = images.changed(host, gate.record.session(), gate.redactor());
+        if let Some(error) = changed.problem {
+            gate.front.warn(format!("/rewind cannot undo this change: {error}"));
+        }
+        self.noted.entries.extend(changed.entry);
+        // What a command changes is not all that it has to say.
+        if matches!(self.tool.facts().kind, ToolKind::Write(_)) {
+            self.noted.diff = changed.diff;
+        }
     }
 
     /// What the model sees where a PostToolUse hook answers in the place of a server's tool. It is limited and masked

@@ -13,7 +13,7 @@ use ona_policy::secrets::Redactor;
 use ona_policy::{Anchors, Call, Permissions, Scope, Source};
 use ona_store::{Seat, StoreError};
 use ona_tools::{Host, Place};
-use ona_types::{PermissionMode, RuleValue};
+use ona_types::{PermissionMode, RuleValue, UpdateDestination};
 use serde_json::{Map, Value};
 
 use super::core::Core;
@@ -223,6 +223,17 @@ impl Governance {
     /// The directories it applies to.
     pub fn place(&self) -> &Place {
         &self.place
+    }
+
+    /// The file that an "always" is written to.
+    pub fn local_settings(&self) -> PathBuf {
+        let local = UpdateDestination::LocalSettings;
+        settings::file_for(local, &self.basis.roots).unwrap_or_default()
+    }
+
+    /// Where settings files are.
+    pub fn roots(&self) -> &settings::Roots {
+        &self.basis.roots
     }
 
     /// Whether only rules of managed settings count.

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use ona_effects::Effects;
+use ona_front::FileDiff;
 use ona_hooks::{About, Fired};
 use ona_policy::Call;
 use ona_store::{Decision, StoreError};
@@ -11,7 +12,7 @@ use ona_tools::{InputError, Tool};
 use ona_trace::TraceEntry;
 use ona_types::gate::{Answer, Judged, SettledBy, Verdict};
 use ona_types::hook::{HookDetail, HookInvocation};
-use ona_types::{Behavior, ToolUseId};
+use ona_types::{Behavior, Entry, ToolUseId};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
@@ -35,6 +36,10 @@ pub struct Noted {
     pub events: Vec<(String, Value)>,
     /// The entry for the trace.
     pub trace: Option<TraceEntry>,
+    /// Further entries for the transcript.
+    pub entries: Vec<Entry>,
+    /// What became of the file that the call changed, for the user.
+    pub diff: Option<FileDiff>,
 }
 
 /// Who has replaced the input of a call.

@@ -8,6 +8,8 @@ mod attribution;
 pub mod call;
 pub mod core;
 pub mod explain;
+pub mod file_diff;
+pub mod file_history;
 pub mod foreign;
 pub mod governance;
 pub mod hooks;
@@ -17,6 +19,7 @@ mod masked_path;
 mod moved;
 pub mod outcome;
 pub mod phase;
+mod plan_check;
 pub mod rule_words;
 mod run;
 pub mod servers;
@@ -92,6 +95,8 @@ pub struct Gate {
     pub engine: Arc<dyn EngineServices>,
     /// The names of MCP servers that are configured, where they are not connected.
     pub unconnected: Vec<String>,
+    /// Whether the old content of files that calls change is kept, so that the operator can go back.
+    pub keeps_files: bool,
     /// One call at a time is judged, run and recorded, however many agents are running.
     turn: Arc<Semaphore>,
     /// The mode before planning.
@@ -117,6 +122,7 @@ impl Gate {
             workspace: None,
             engine,
             unconnected: Vec::new(),
+            keeps_files: false,
             turn: Arc::new(Semaphore::new(1)),
             mode_before_planning: None,
         };
@@ -141,6 +147,7 @@ impl Gate {
             workspace: None,
             engine: Arc::clone(&self.engine),
             unconnected: Vec::new(),
+            keeps_files: self.keeps_files,
             turn: Arc::new(Semaphore::new(1)),
             mode_before_planning: None,
         })
@@ -158,6 +165,7 @@ impl Gate {
             workspace: self.workspace.clone(),
             engine: Arc::clone(&self.engine),
             unconnected: Vec::new(),
+            keeps_files: self.keeps_files,
             turn: Arc::clone(&self.turn),
             mode_before_planning: self.mode_before_planning,
         })

@@ -62,6 +62,9 @@ impl Outcome {
         for (_, detail) in &mut self.noted.events {
             redactor.mask_event(detail);
         }
+        for entry in &mut self.noted.entries {
+            redactor.mask_live_value(&mut entry.payload);
+        }
     }
 
     /// For the store.
@@ -73,6 +76,7 @@ impl Outcome {
             gate: &self.gate,
             decisions: &self.noted.decisions,
             contexts: &self.noted.contexts,
+            entries: &self.noted.entries,
             events: &self.noted.events,
         }
     }

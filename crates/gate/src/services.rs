@@ -8,13 +8,15 @@ use ona_front::{Event, Human};
 use ona_hooks::Judge;
 use ona_mcp::{OnProgress, Pool};
 use ona_policy::{By, Call};
+use ona_sandbox::Owner;
 use ona_store::{StoreError, TaskRow};
 use ona_tools::{
-    AgentOrder, AgentType, AlsoRuled, Calling, Deferred, ServiceError, SessionServices, SkillView,
-    TaskView, Waits, WebFetchSettings, Whose,
+    AgentOrder, AgentType, AlsoRuled, Calling, Deferred, OnOutput, ServiceError, SessionServices,
+    SkillView, TaskEnded, TaskView, Waits, WebFetchSettings, Whose,
 };
-use ona_types::{Behavior, Phase, TaskId, TaskKind, Todo, ToolOutput, ToolUseId};
+use ona_types::{Behavior, Phase, TaskId, TaskKind, TaskStarted, Todo, ToolOutput, ToolUseId};
 use ona_web::{WebFound, WebQuery, WebSearchSettings};
+use serde_json::json;
 
 use super::Gate;
 
@@ -176,9 +178,13 @@ impl Gate {
         // Recorded first, so that the supervisor does not take it for the command's own end.
         let end = ona_types::TaskEnd { exit_code: None, reason: "stopped".to_owned() };
         self.store().finish_task(id, &end).map_err(ServiceError::of)?;
-        let marker = ona_tools::task_marker(id);
-        let killed =
-            tokio::task::spawn_blocking(move || ona_sandbox::kill_tree(None, Some(&marker)));
+        // One that was moved into the background carries the marker of its call.
+        let row = self.store().task(&self.seat().conversation, id).map_err(ServiceError::of)?;
+        let call = row.map(|row| ona_tools::marker(&row.call));
+        let markers: Vec<_> = std::iter::once(ona_tools::task_marker(id)).chain(call).collect();
+        let killed = tokio::task::spawn_blocking(move || {
+            markers.iter().for_each(|marker| ona_sandbox::kill_tree(None, Some(marker)));
+        });
         killed.await.map_err(|error| ServiceError(format!("the task could not be ended: {error}")))
     }
 }
@@ -300,6 +306,34 @@ impl SessionServices for GateServices<'_> {
 
     fn progress(&self, call: &ToolUseId) -> Option<OnProgress> {
         Some(self.0.on_progress(call))
+    }
+
+    fn on_output(&self, call: &ToolUseId) -> Option<OnOutput> {
+        let (front, call) = (self.0.front.another(), call.clone());
+        let tell = move |text: &str| {
+            front.tell(Event::ToolOutput { id: call.clone(), text: text.to_owned() });
+        };
+        // Whoever keeps files looks on.
+        self.0.keeps_files.then(|| Arc::new(tell) as OnOutput)
+    }
+
+    fn asked_into_background(&self) -> Waits<'_, ()> {
+        Box::pin(self.0.front.asked_into_background())
+    }
+
+    fn keep_running(
+        &self,
+        call: &ToolUseId,
+        task: &TaskStarted,
+    ) -> Result<TaskEnded, ServiceError> {
+        let (core, id) = (Arc::clone(&self.0.record.core), task.id.clone());
+        let owner = json!(Owner::current());
+        let session = self.0.record.session();
+        core.store.watch_task(session, call, task, &owner).map_err(ServiceError::of)?;
+        Ok(Box::new(move |end| {
+            // If the record fails, the next session settles it.
+            let _ = core.store.finish_task(&id, &end);
+        }))
     }
 
     fn deferred(&self) -> Vec<Deferred> {

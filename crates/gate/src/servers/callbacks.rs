@@ -160,14 +160,9 @@ impl Gate {
             ElicitForm::Fields { schema } => json!({"message": asked.message, "schema": schema}),
             ElicitForm::Page { url, .. } => json!({"message": asked.message, "url": url}),
         };
-        let request = AskRequest {
-            wants: Wants::Form,
-            tool: ELICITATION.to_owned(),
-            input,
-            reason: format!("the MCP server {server} asks: {}", asked.message),
-            suggestions: Vec::new(),
-        };
-        let answer = match self.front.ask(request, cancel).await {
+        let reason = format!("the MCP server {server} asks: {}", asked.message);
+        let mut request = AskRequest::new(Wants::Form, ELICITATION, input, reason);
+        let answer = match self.ask_for_form(&mut request, &asked.form, cancel).await {
             HumanAnswer::Allow { input, .. } => {
                 let content = input.and_then(|input| input.as_object().cloned());
                 ElicitAnswer::Accept(content.unwrap_or_default())
@@ -178,6 +173,25 @@ impl Gate {
             HumanAnswer::Deny { .. } => ElicitAnswer::Decline,
         };
         (answer, rows)
+    }
+}
+
+impl Gate {
+    /// Asks until the answer matches the form's schema, or is no.
+    async fn ask_for_form(
+        &self,
+        request: &mut AskRequest,
+        form: &ElicitForm,
+        cancel: &CancellationToken,
+    ) -> HumanAnswer {
+        loop {
+            let answer = self.front.ask(request.clone(), cancel).await;
+            let ElicitForm::Fields { schema } = form else { return answer };
+            let HumanAnswer::Allow { input: Some(given), .. } = &answer else { return answer };
+            let Some(why) = misfit(schema, given) else { return answer };
+            request.checks = vec![format!("invalid: {why}")];
+            request.input["given"] = given.clone();
+        }
     }
 }
 

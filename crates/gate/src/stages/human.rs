@@ -8,12 +8,17 @@ use ona_types::gate::{Answer, Judging, Mode, Said, SettledBy, Stage, StageName, 
 use ona_types::hook::{HookDetail, RequestDecision};
 use serde_json::{Value, json};
 
+use crate::file_diff::{file_diff, masked};
 use crate::governance::Kept;
 use crate::judgement::{Consent, Judgement, ReplacedBy, open_question};
+use crate::plan_check::success_criteria;
 use crate::rule_words;
 
 /// The limit for suggested rules: nobody reads more before choosing "always".
 const MAX_SUGGESTIONS: usize = 5;
+
+/// Larger files are not compared for the human.
+const MAX_SHOWN_FILE: u64 = 4 << 20;
 
 /// Who decided, as recorded.
 const BY_HUMAN: &str = "human";
@@ -61,13 +66,13 @@ async fn ask(call: &mut Judgement<'_>, so_far: &[Answer], open: &Answer) -> Said
         Human::Nobody => {
             let mut words = unavailable(&reason);
             let rules: Vec<String> =
-                request(call, &reason).suggestions.iter().map(ToString::to_string).collect();
+                request(call, open).suggestions.iter().map(ToString::to_string).collect();
             if open.settled_by == SettledBy::AnyYes && !rules.is_empty() {
                 words.push_str(&format!(". To allow it, add the allow rule {}", rules.join(", ")));
             }
             (Verdict::Deny, json!({"by": BY_NOBODY}), words)
         }
-        Human::Present => return ask_somebody(call, so_far, &reason).await,
+        Human::Present => return ask_somebody(call, so_far, open).await,
     };
     call.noted.decisions.push(Decision {
         decision: verdict.as_str().to_owned(),
@@ -81,14 +86,16 @@ fn unavailable(asked: &str) -> String {
     format!("{asked}; no user is available")
 }
 
-async fn ask_somebody(call: &mut Judgement<'_>, so_far: &[Answer], reason: &str) -> Said {
+async fn ask_somebody(call: &mut Judgement<'_>, so_far: &[Answer], open: &Answer) -> Said {
+    let reason = open.reason.as_str();
     if let Some(consent) = &call.consent
         && consent.is_for(&call.input)
         && settles(call, consent, so_far)
     {
         return allowed(consent).into();
     }
-    let request = request(call, reason);
+    let mut request = request(call, open);
+    describe(call, &mut request);
     let only_human = so_far
         .iter()
         .any(|answer| answer.verdict == Verdict::Ask && answer.settled_by == SettledBy::AHuman);
@@ -116,7 +123,7 @@ fn settles(call: &Judgement<'_>, consent: &Consent, so_far: &[Answer]) -> bool {
             })
 }
 
-fn request(call: &Judgement<'_>, reason: &str) -> AskRequest {
+fn request(call: &Judgement<'_>, open: &Answer) -> AskRequest {
     let mut suggestions = call.gate.governance.suggestions(&call.as_call());
     // Or what no rule can express.
     if suggestions.len() > MAX_SUGGESTIONS || call.tool.facts().asks != Asks::ByRules {
@@ -127,11 +134,26 @@ fn request(call: &Judgement<'_>, reason: &str) -> AskRequest {
         Asks::ByRules | Asks::AHuman => Wants::Permission,
     };
     AskRequest {
-        wants,
-        tool: call.tool.name().to_owned(),
-        input: call.input.clone(),
-        reason: reason.to_owned(),
+        stage: Some(open.stage),
+        place: call.gate.place().cwd.display().to_string(),
         suggestions,
+        always_in: call.gate.governance.local_settings().display().to_string(),
+        agent: call.gate.identity().agent_id.and(call.gate.identity().agent_type),
+        ..AskRequest::new(wants, call.tool.name(), call.input.clone(), open.reason.as_str())
+    }
+}
+
+/// Adds what a human should see before they decide: what would become of the file, and what a check of a plan finds.
+fn describe(call: &Judgement<'_>, request: &mut AskRequest) {
+    if let [target] = call.effects.writes.as_slice() {
+        let old = ona_files::read_at_most(&target.real, MAX_SHOWN_FILE).ok().flatten();
+        let new = call.tool.preview(&call.input, old.as_deref());
+        let path = target.named.display().to_string();
+        let diff = new.and_then(|new| file_diff(&path, old.as_deref(), Some(&new)));
+        request.diff = diff.map(|diff| masked(diff, call.gate.redactor()));
+    }
+    if let Some(plan) = call.tool.plan(&call.input) {
+        request.checks = vec![success_criteria(&plan).to_string()];
     }
 }
 
