@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::context_limit::CompactionState;
 use crate::identity;
+use crate::live_changes::LiveChanges;
 use crate::model_context::ModelContext;
 use crate::model_handle::ModelHandle;
 use crate::options::AgentOptions;
@@ -72,6 +73,8 @@ pub struct Agent {
     /// The watched files, and the ones that hooks named themselves.
     pub(crate) watch: Watch,
     pub(crate) watch_paths: Vec<PathBuf>,
+    /// What the operator has changed since the last step.
+    pub(crate) changes: LiveChanges,
     owner: Value,
 }
 
@@ -114,6 +117,7 @@ impl Agent {
             reported_servers: HashSet::new(),
             watch: Watch::default(),
             watch_paths: Vec::new(),
+            changes: LiveChanges::default(),
             owner,
             options,
         };
@@ -154,7 +158,7 @@ impl Agent {
         while let Some(op) = self.session.gate.front.next().await {
             let cancel = self.session.gate.front.begin();
             match op {
-                Op::Submit { prompt, attachments } => {
+                Op::Submit { prompt, attachments, .. } => {
                     self.run_turn(Some((prompt, attachments)), &cancel).await;
                 }
                 Op::Continue => {
@@ -166,7 +170,8 @@ impl Agent {
                     }
                 }
                 Op::End => break,
-                Op::Answer { .. } | Op::Interrupt | Op::Quit => {}
+                // What only somebody at a terminal does.
+                _ => {}
             }
         }
     }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::path::Path;
 
 use futures_util::future::join_all;
-use ona_front::{DeniedCall, Ending, Event};
+use ona_front::{DeniedCall, Ending, Event, Refused};
 use ona_policy::secrets::masks;
 use ona_store::Step;
 use ona_types::ToolUseId;
@@ -28,6 +28,12 @@ struct PendingCall {
     shown: Value,
     /// Whether it may run concurrently with its neighbours.
     side_by_side: bool,
+}
+
+/// Who refused a call, for the user. An input that the tool does not take is an error of the call.
+pub(crate) fn refused(report: &CallReport) -> Option<Refused> {
+    let stage = report.denied_by.filter(|stage| *stage != StageName::Input)?;
+    Some(Refused { stage, reason: report.denied_because.clone() })
 }
 
 impl Agent {
@@ -60,6 +66,7 @@ impl Agent {
             if cancel.is_cancelled() {
                 return Err(Halt::Ending(Ending::Interrupted));
             }
+            self.apply_changes();
             let old_cwd = self.session.gate.place().cwd.clone();
             let reports = self.run_group(&group, cancel).await?;
             let mut stop = None;
@@ -139,6 +146,8 @@ impl Agent {
             tool,
             content: report.content.clone(),
             is_error: report.is_error,
+            refused: refused(&report),
+            diff: report.diff.clone(),
         });
         self.catch_up()?;
         // The agent may have left a worktree, where the same rules apply.

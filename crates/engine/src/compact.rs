@@ -26,17 +26,23 @@ const MAX_SHORTENINGS: usize = 3;
 
 /// Why the context was not compacted.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum CompactError {
+pub enum CompactError {
+    /// The model cannot be asked.
     #[error(transparent)]
     Ask(#[from] AskError),
+    /// The record failed.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// Nothing was said yet.
     #[error("there is nothing to summarise")]
     Nothing,
+    /// The summary is empty.
     #[error("the model returned no summary")]
     Empty,
+    /// The model refused.
     #[error("the model or a content filter refused to summarise")]
     Refused,
+    /// The summary is incomplete.
     #[error("the summary was cut off at the output token limit")]
     CutOff,
 }

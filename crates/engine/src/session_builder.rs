@@ -61,6 +61,12 @@ pub trait Starter {
     fn connect_model(&self, model: Model, access: &ModelAccess)
     -> Result<ModelHandle, Self::Error>;
 
+    /// A model that cannot be asked yet, for a session that starts all the same: somebody may sign in there. Every request
+    /// fails with the error.
+    fn unconnected(&self, _model: Model, _error: &Self::Error) -> Option<ModelHandle> {
+        None
+    }
+
     /// An error in one line, without hints.
     fn message(&self, error: &Self::Error) -> String;
 
@@ -238,7 +244,7 @@ impl<'a, S: Starter> SessionBuilder<'a, S> {
                     unread = Unread::IsTold;
                 }
                 Err(GovernanceError::Untrusted { what, also, request })
-                    if self.starter.trusts(&request.root, &what, &also) =>
+                    if self.starter.trusts(&request.root, &request.told(&what), &also) =>
                 {
                     request.trust(&self.engine.core.store)?;
                 }
@@ -266,13 +272,7 @@ impl<S: Starter> Prepared<'_, S> {
 
     /// What a connection to a model depends on.
     fn access(&self) -> ModelAccess {
-        let gate = &self.session.gate;
-        ModelAccess {
-            layers: gate.layers().to_vec(),
-            settings: self.settings(),
-            project_dir: gate.place().project_dir.clone(),
-            learned: self.builder.engine.core.config.learned_secrets.clone(),
-        }
+        self.session.model_access()
     }
 
     /// Loads the extensions and sets the main agent's role, as far as the work needs them. Returns warnings.
@@ -298,9 +298,12 @@ impl<S: Starter> Prepared<'_, S> {
         let last = store.last_model(&self.session.seat().session).map_err(StartError::from)?;
         let model = starter.model_words()?.choose(&settings, last.as_ref());
         let model = model.map_err(StartError::from)?;
-        match starter.connect_model(model, &self.access()) {
+        match starter.connect_model(model.clone(), &self.access()) {
             Ok(model) => Ok(model),
             Err(error) => {
+                if let Some(handle) = starter.unconnected(model, &error) {
+                    return Ok(handle);
+                }
                 self.record_refusal(&error).map_err(StartError::from)?;
                 Err(error)
             }
@@ -434,7 +437,8 @@ impl<S: Starter> Prepared<'_, S> {
         let model = Arc::new(model);
         let mut session = session.with_model(Arc::clone(&model));
         builder.connect(&mut session).await?;
-        let options = AgentOptions { source: Some(source), ..options };
+        let source = options.source.or(Some(source));
+        let options = AgentOptions { source, ..options };
         let options = Box::pin(session.apply_role(options)).await.map_err(StartError::from)?;
         let agent = Box::pin(Agent::start(session, model, options)).await;
         Ok(agent.map_err(StartError::from)?)

@@ -1,6 +1,7 @@
 //! Subagents: each has a session of its own in the same conversation, with the same gate and settings and fewer rights
 //! (S0 §2, §7).
 
+mod moved;
 mod prepare;
 mod work;
 
@@ -22,6 +23,7 @@ use crate::identity::Identity;
 use crate::isolation::IsolationError;
 use crate::session::SessionRef;
 use crate::skills::SkillError;
+use moved::Worked;
 use ona_extensions::{AgentDefinition, SkillDefinition};
 use prepare::StartRequest;
 use work::{Subagent, SubagentResult};
@@ -70,7 +72,9 @@ impl SessionRef<'_> {
     ) -> ToolOutput {
         let started = match self.definition_for(&order) {
             Ok((definition, true)) => self.run_background(&definition, &order, call).await,
-            Ok((definition, false)) => self.run_foreground(&definition, &order, skill, call).await,
+            Ok((definition, false)) => {
+                Box::pin(self.run_foreground(&definition, &order, skill, call)).await
+            }
             Err(error) => Err(error),
         };
         started.unwrap_or_else(|error| match error {
@@ -102,11 +106,14 @@ impl SessionRef<'_> {
     ) -> Result<ToolOutput, SubagentError> {
         let Calling { id, cancel, .. } = call;
         let request = StartRequest { definition, order, skill, call: id, log: None, cancel };
-        let subagent = self.prepare_subagent(request).await?;
+        let subagent = Box::pin(self.prepare_subagent(request)).await?;
         let (identity, remark) = (subagent.identity.clone(), subagent.remark.clone());
         // Other calls may pass the gate while it works.
-        let work = self.gate.while_others_pass(Box::pin(subagent.run(self, cancel))).await?;
-        Ok(self.result_output(&identity, work, remark))
+        let work = self.gate.while_others_pass(self.work_or_move(subagent, order, call)).await?;
+        Ok(match work {
+            Worked::Here(work) => self.result_output(&identity, *work, remark),
+            Worked::InBackground(output) => *output,
+        })
     }
 
     /// Starts the agent in the background and returns.
@@ -134,7 +141,7 @@ impl SessionRef<'_> {
             let call = call.id;
             let request =
                 StartRequest { definition, order, skill: None, call, log, cancel: &cancel };
-            let subagent = self.prepare_subagent(request).await?;
+            let subagent = Box::pin(self.prepare_subagent(request)).await?;
             let command = match &subagent.identity.name {
                 Some(name) => format!("{name}: {}", order.description),
                 None => order.description.clone(),

@@ -147,8 +147,8 @@ impl From<Unanswered> for Halt {
 }
 
 impl Agent {
-    /// Runs a turn and reports its end.
-    pub(crate) async fn run_turn(
+    /// Runs a turn and reports its end. Without a prompt, an unfinished one continues.
+    pub async fn run_turn(
         &mut self,
         prompt: Option<(String, Vec<Attachment>)>,
         cancel: &CancellationToken,
@@ -172,7 +172,8 @@ impl Agent {
         };
         self.clear_skills();
         // Nobody would read their results.
-        if ending != Ending::Done && self.session.side.identity.is_none() {
+        let main = self.session.side.identity.is_none();
+        if ending != Ending::Done && main && self.options.waits_for_agents {
             self.stop_background_agents().await;
         }
         if self.session.side.identity.is_none() {
@@ -237,6 +238,7 @@ impl Agent {
         }
         let mut compacted = false;
         loop {
+            self.apply_changes();
             self.report_ended_tasks(cancel).await?;
             self.report_servers().await?;
             self.fire_file_changes(cancel).await?;
