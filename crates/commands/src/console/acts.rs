@@ -1,0 +1,142 @@
+//! Doing what a command comes to.
+
+use std::time::Duration;
+
+use ona_engine::{Agent, LiveChange, Which};
+use ona_front::{Event, Reply};
+use ona_types::hook::{SessionEndReason, StartSource};
+use ona_types::{PermissionUpdate, UpdateDestination};
+use tokio_util::sync::CancellationToken;
+
+use super::show::commands;
+use super::{Console, Next};
+use crate::act::Act;
+use crate::outside::Outside;
+
+impl<O: Outside> Console<O> {
+    /// Does what a command comes to; `Some` if the session ends.
+    pub(super) async fn act(
+        &mut self,
+        agent: &mut Agent,
+        act: Option<(String, Act)>,
+        cancel: &CancellationToken,
+    ) -> Option<(Next, SessionEndReason)> {
+        let (name, act) = act?;
+        let reply = match act {
+            Act::Reply(reply) => reply,
+            Act::Change(change, reply) => {
+                agent.changes().push(*change);
+                agent.apply_changes();
+                reply
+            }
+            Act::Tell(event, reply) => {
+                self.tell(*event);
+                reply
+            }
+            Act::Prompt(prompt) => {
+                self.submit(agent, prompt, Vec::new(), false, cancel).await;
+                return None;
+            }
+            Act::Compact(instructions) => match agent.compact_now(instructions, cancel).await {
+                Ok(()) => Reply::Plain { text: "the conversation was compacted".to_owned() },
+                Err(error) => {
+                    Reply::Error { text: format!("the context was not compacted: {error}") }
+                }
+            },
+            Act::Call { tool, input, then } => {
+                match agent.operators_call(tool, &input, cancel).await {
+                    Ok(report) if report.is_error => Reply::Error { text: report.content },
+                    Ok(report) => {
+                        if let Some(prompt) = then {
+                            self.submit(agent, prompt, Vec::new(), true, cancel).await;
+                            return None;
+                        }
+                        Reply::Plain { text: report.content }
+                    }
+                    Err(error) => Reply::Error { text: error.to_string() },
+                }
+            }
+            Act::Open { which, reason, name: new_name, said, input } => {
+                self.said = Some((name, Reply::Plain { text: said }));
+                self.input = input;
+                self.repeated = None;
+                let source = match (&which, reason) {
+                    (Which::New(_), _) => StartSource::Clear,
+                    _ => StartSource::Resume,
+                };
+                return Some((Next::Open { which, source, name: new_name }, reason));
+            }
+            Act::Reload(reply) => {
+                if let Err(error) = agent.session_mut().refresh(cancel).await {
+                    self.front.warn(error.to_string());
+                }
+                reply
+            }
+            Act::ReloadExtensions => match agent.session_mut().load_extensions() {
+                Ok(warnings) => {
+                    let known = commands(agent);
+                    let custom = known.iter().filter(|one| one.source != "ona").count();
+                    let mut text = format!(
+                        "read again: {custom} skills and commands, {} agents",
+                        agent.session().agent_names().len()
+                    );
+                    for warning in warnings {
+                        text.push_str(&format!("\nwarning: {warning}"));
+                    }
+                    Reply::Plain { text }
+                }
+                Err(error) => Reply::Error { text: error.to_string() },
+            },
+            Act::AddDir(dir) => {
+                let update = PermissionUpdate::AddDirectories {
+                    directories: vec![dir.display().to_string()],
+                    destination: UpdateDestination::Session,
+                };
+                agent.changes().push(LiveChange::Permissions(update));
+                agent.apply_changes();
+                Reply::Plain {
+                    text: format!("{} is a working directory of this session now", dir.display()),
+                }
+            }
+            Act::Reconnect(reply) => {
+                self.reconnect(agent);
+                reply
+            }
+            Act::Loop { prompt, .. } if prompt.is_empty() => {
+                self.repeated = None;
+                Reply::Plain { text: "nothing is repeated any more".to_owned() }
+            }
+            Act::Loop { every, prompt } => {
+                self.repeated = Some((Duration::from_secs(every), prompt.clone()));
+                self.front.tell(Event::Reply {
+                    command: name,
+                    reply: Reply::Plain {
+                        text: format!("repeated every {every} s while this session is open; /loop stop ends it"),
+                    },
+                });
+                self.submit(agent, prompt, Vec::new(), true, cancel).await;
+                return None;
+            }
+            Act::Exit => {
+                self.front.tell(Event::Exit);
+                return Some((Next::Leave, SessionEndReason::PromptInputExit));
+            }
+        };
+        self.front.tell(Event::Reply { command: name, reply });
+        None
+    }
+
+    /// Connects the model again: the credential may be another one.
+    pub(super) fn reconnect(&mut self, agent: &mut Agent) {
+        let access = agent.session().model_access();
+        let model = agent.model().clone();
+        let handle = match self.outside.connect_model(model.clone(), &access) {
+            Ok(handle) => Some(handle),
+            Err(error) => self.outside.unconnected(model, &error),
+        };
+        if let Some(handle) = handle {
+            agent.changes().push(LiveChange::Model(Box::new(handle)));
+            agent.apply_changes();
+        }
+    }
+}

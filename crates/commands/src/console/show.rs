@@ -1,0 +1,149 @@
+//! What the front-end is told: the session that is open, and what has changed.
+
+use std::time::Duration;
+
+use ona_engine::{Agent, ModelHandle, Session};
+use ona_front::{CommandInfo, Event};
+use ona_store::StoreError;
+use ona_types::hook::StartSource;
+use ona_types::{PermissionMode, Todo};
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+use super::{Console, HISTORY};
+use crate::opened::{self, PAGE};
+use crate::outside::Outside;
+use crate::status;
+use crate::table::{COMMANDS, When};
+
+/// How long the status line waits for further changes.
+const SETTLE: Duration = Duration::from_millis(300);
+
+/// What the front-end was told last, so that it is not told twice.
+#[derive(Default)]
+pub(super) struct Shown {
+    pub(super) status: Option<ona_front::Status>,
+    pub(super) tasks: Option<Vec<ona_front::TaskInfo>>,
+    pub(super) todos: Option<Vec<Todo>>,
+    pub(super) commands: Option<Vec<CommandInfo>>,
+    pub(super) preferences: Option<ona_front::Preferences>,
+    pub(super) colour: Option<String>,
+    /// Stops the status line command that runs.
+    pub(super) custom: CancellationToken,
+}
+
+impl<O: Outside> Console<O> {
+    /// Tells the front-end about a session that is open.
+    pub(super) fn opened(&mut self, agent: &Agent, source: StartSource) -> Result<(), StoreError> {
+        let session = agent.session();
+        let store = &self.engine.core.store;
+        let (entries, more) = match source {
+            StartSource::Startup | StartSource::Clear => (Vec::new(), false),
+            _ => opened::page(store, &session.seat().session, None, PAGE)?,
+        };
+        let source = source.as_str().to_owned();
+        let prompts = store.typed(&session.seat().project_dir, HISTORY)?;
+        self.front.tell(Event::History { prompts });
+        self.show(agent)?;
+        self.front.tell(Event::Opened { source, entries, more });
+        if let Some((command, reply)) = self.said.take() {
+            self.front.tell(Event::Reply { command, reply });
+        }
+        if let Some(text) = self.input.take() {
+            self.front.tell(Event::Input { text });
+        }
+        Ok(())
+    }
+
+    /// Tells the front-end what has changed.
+    pub(super) fn show(&mut self, agent: &Agent) -> Result<(), StoreError> {
+        let (session, shown) = (agent.session(), &mut self.shown);
+        let keybindings = ona_files::content_text(self.outside.keybindings()).ok();
+        let mut preferences = status::preferences(session, keybindings);
+        preferences.colour.clone_from(&shown.colour);
+        if shown.preferences.as_ref() != Some(&preferences) {
+            shown.preferences = Some(preferences.clone());
+            self.front.tell(Event::Preferences { preferences: Box::new(preferences) });
+        }
+        let commands = commands(agent);
+        if shown.commands.as_ref() != Some(&commands) {
+            shown.commands = Some(commands.clone());
+            self.front.tell(Event::Commands { commands });
+        }
+        self.show_todos(session.gate.store().todos(session.seat())?);
+        self.show_state(agent.session(), agent.model_handle(), None)
+    }
+
+    /// The todo list, if it is another one.
+    pub(super) fn show_todos(&mut self, todos: Vec<Todo>) {
+        if self.shown.todos.as_ref() != Some(&todos) {
+            self.shown.todos = Some(todos.clone());
+            self.front.tell(Event::Todos { todos });
+        }
+    }
+
+    /// The same for what changes often. `mode` is the permission mode, if the session does not know it yet.
+    pub(super) fn show_state(
+        &mut self,
+        session: &Session,
+        model: &ModelHandle,
+        mode: Option<PermissionMode>,
+    ) -> Result<(), StoreError> {
+        let shown = &mut self.shown;
+        let mut status = status::status(session, model)?;
+        status.mode = mode.unwrap_or(status.mode);
+        let changed = shown.status.as_ref() != Some(&status);
+        if changed {
+            shown.status = Some(status.clone());
+            self.front.tell(Event::Status { status: Box::new(status) });
+        }
+        let tasks = status::tasks(session)?;
+        if shown.tasks.as_ref() != Some(&tasks) {
+            shown.tasks = Some(tasks.clone());
+            self.front.tell(Event::Tasks { tasks });
+        }
+        if changed {
+            self.show_custom(session);
+        }
+        Ok(())
+    }
+
+    /// Runs the user's status line command, beside everything else. A newer run ends the one before.
+    pub(super) fn show_custom(&mut self, session: &Session) {
+        let Some(status) = self.shown.status.clone() else { return };
+        let Ok(session) = session.beside() else { return };
+        self.shown.custom.cancel();
+        let cancel = CancellationToken::new();
+        self.shown.custom = cancel.clone();
+        let (front, version) = (self.front.another(), self.outside.version());
+        tokio::spawn(async move {
+            // What changes at the same time is one change.
+            sleep(SETTLE).await;
+            if !cancel.is_cancelled() {
+                let text = status::custom_line(&session, &status, version, &cancel).await;
+                if !cancel.is_cancelled() {
+                    front.tell(Event::StatusLine { text });
+                }
+            }
+        });
+    }
+}
+
+/// The commands of the menu: ona's own, then those of the project and of servers.
+pub(super) fn commands(agent: &Agent) -> Vec<CommandInfo> {
+    let own = COMMANDS.iter().map(|command| CommandInfo {
+        name: command.name.to_owned(),
+        aliases: command.aliases.iter().map(|alias| (*alias).to_owned()).collect(),
+        arguments: command.arguments.to_owned(),
+        description: command.about.to_owned(),
+        source: "ona".to_owned(),
+        immediate: command.when == When::AtOnce,
+    });
+    let mut all: Vec<CommandInfo> = own.collect();
+    for command in agent.session().offered_commands() {
+        if !all.iter().any(|known| known.name == command.name) {
+            all.push(command);
+        }
+    }
+    all
+}

@@ -1,0 +1,238 @@
+//! What the operator types: commands, prompts, command lines and memories.
+
+use ona_engine::memory::fields::{FieldError, Fields, fresh_id};
+use ona_engine::memory::project_of;
+use ona_engine::{Agent, Session};
+use ona_front::Event;
+use ona_gate::call::CallError;
+use ona_store::{Author, Memory, Saved};
+use ona_tools::names;
+use ona_types::{Attachment, PermissionMode, Phase};
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use super::Console;
+use super::show::commands;
+use crate::act::Act;
+use crate::desk::{CommandError, Desk};
+use crate::mentions::{Mention, mentions};
+use crate::outside::Outside;
+use crate::table::{COMMANDS, Meaning};
+
+impl<O: Outside> Console<O> {
+    /// A slash command while no turn runs.
+    pub(super) async fn command(
+        &mut self,
+        agent: &mut Agent,
+        line: &str,
+        cancel: &CancellationToken,
+    ) -> Option<(String, Act)> {
+        let Some((meaning, arguments)) = Desk::<O>::command(line) else {
+            return self.custom_command(agent, line, cancel).await;
+        };
+        let name = name_of(meaning).to_owned();
+        self.front.tell(Event::Busy { what: format!("/{name}") });
+        let desk = match Desk::beside(agent, &self.engine, &self.outside, &self.cwd) {
+            Ok(desk) => desk,
+            Err(error) => return Some((name, Act::error(error.to_string()))),
+        };
+        let mut act = Act::error("interrupted");
+        {
+            let work = async {
+                tokio::select! {
+                    done = desk.run(meaning, arguments, cancel) => act = done,
+                    () = cancel.cancelled() => {}
+                }
+            };
+            tokio::pin!(work);
+            self.during(&desk, work, cancel).await;
+        }
+        Some((name, act))
+    }
+
+    /// A skill, a custom command or a prompt of a server; anything else is unknown.
+    pub(super) async fn custom_command(
+        &mut self,
+        agent: &mut Agent,
+        line: &str,
+        cancel: &CancellationToken,
+    ) -> Option<(String, Act)> {
+        let name = line.split_whitespace().next().unwrap_or_default();
+        let known = commands(agent);
+        let known =
+            known.iter().any(|command| Some(command.name.as_str()) == name.strip_prefix('/'));
+        if !known {
+            let reply = Act::error(unknown(name));
+            return Some((name.trim_start_matches('/').to_owned(), reply));
+        }
+        self.submit(agent, line.to_owned(), Vec::new(), false, cancel).await;
+        None
+    }
+
+    /// A prompt: what it names comes first, then the turn.
+    pub(super) async fn submit(
+        &mut self,
+        agent: &mut Agent,
+        prompt: String,
+        attachments: Vec<Attachment>,
+        with_mentions: bool,
+        cancel: &CancellationToken,
+    ) {
+        if let Err(error) = self.enter_planning(agent, cancel).await {
+            self.front.warn(error.to_string());
+        }
+        if with_mentions {
+            self.attach_mentions(agent, &prompt, cancel).await;
+        }
+        self.turn(agent, Some((prompt, attachments)), cancel).await;
+    }
+
+    /// In plan mode a prompt is about a plan: the conversation enters planning.
+    pub(super) async fn enter_planning(
+        &mut self,
+        agent: &mut Agent,
+        cancel: &CancellationToken,
+    ) -> Result<(), CallError> {
+        let planning = agent.phase().map_err(CallError::NotStarted)? == Phase::Planning;
+        if agent.session().mode() != PermissionMode::Plan || planning {
+            return Ok(());
+        }
+        let entered = agent.operators_call(names::ENTER_PLAN_MODE, &json!({}), cancel).await;
+        entered.map(drop)
+    }
+
+    pub(super) async fn attach_mentions(
+        &mut self,
+        agent: &mut Agent,
+        prompt: &str,
+        cancel: &CancellationToken,
+    ) {
+        let session = agent.session();
+        let servers: Vec<String> = session.gate.pool().map_or_else(Vec::new, |pool| {
+            pool.statuses().into_iter().map(|status| status.name).collect()
+        });
+        let agents: Vec<String> = session.agent_names();
+        let place = session.gate.place().clone();
+        let from = (place.cwd.as_path(), place.home.as_deref());
+        for mention in mentions(prompt, from, &servers, &agents) {
+            let done = match mention {
+                Mention::Call(tool, input) => agent
+                    .operators_call(tool, &input, cancel)
+                    .await
+                    .map(drop)
+                    .map_err(|e| e.to_string()),
+                Mention::Agent(name) => {
+                    let text = format!(
+                        "The user wants the agent `{name}` to do this: start it with Agent."
+                    );
+                    agent.add_context(text, "mention").map_err(|error| error.to_string())
+                }
+            };
+            if let Err(error) = done {
+                self.front.warn(error);
+            }
+        }
+    }
+
+    /// A turn, and what the operator does meanwhile.
+    pub(super) async fn turn(
+        &mut self,
+        agent: &mut Agent,
+        prompt: Option<(String, Vec<Attachment>)>,
+        cancel: &CancellationToken,
+    ) {
+        let desk = match Desk::beside(agent, &self.engine, &self.outside, &self.cwd) {
+            Ok(desk) => desk,
+            Err(error) => return self.front.warn(error.to_string()),
+        };
+        {
+            let turn = agent.run_turn(prompt, cancel);
+            tokio::pin!(turn);
+            self.during(&desk, turn, cancel).await;
+        }
+    }
+
+    /// `!`: the operator's own command, while other operations go on.
+    pub(super) async fn shell(
+        &mut self,
+        agent: &mut Agent,
+        command: &str,
+        cancel: &CancellationToken,
+    ) {
+        let desk = match Desk::beside(agent, &self.engine, &self.outside, &self.cwd) {
+            Ok(desk) => desk,
+            Err(error) => return self.front.warn(error.to_string()),
+        };
+        self.front.tell(Event::Busy { what: "command".to_owned() });
+        let input = json!({"command": command});
+        let failed = {
+            let call = async {
+                let done = agent.operators_call(names::BASH, &input, cancel).await;
+                done.err().map(|error| error.to_string())
+            };
+            let mut failed = None;
+            {
+                let call = async { failed = call.await };
+                tokio::pin!(call);
+                self.during(&desk, call, cancel).await;
+            }
+            failed
+        };
+        if let Some(error) = failed {
+            self.front.warn(error);
+        }
+    }
+
+    /// `#`: a memory of this project.
+    pub(super) fn remember(&self, agent: &Agent, text: &str) -> Act {
+        let seat = agent.session().seat();
+        let memory = match memory(text, agent.session()) {
+            Ok(memory) => memory,
+            Err(why) => return Act::error(why.to_string()),
+        };
+        let author = Author { seat: Some(seat), ..Author::human() };
+        match self.engine.core.store.save_memory(&memory, &author) {
+            Ok(Saved::Added | Saved::Corrected | Saved::Unchanged) => {
+                Act::plain(format!("saved {}: {}", memory.id, memory.title))
+            }
+            Err(error) => Act::error(error.to_string()),
+        }
+    }
+}
+
+/// The message for an unknown command.
+fn unknown(name: &str) -> String {
+    let known = COMMANDS.iter().flat_map(|one| std::iter::once(&one.name).chain(one.aliases));
+    let near = ona_types::nearest(name.trim_start_matches('/'), known.copied());
+    let hint = near.map(|near| format!("\ndid you mean /{near}?")).unwrap_or_default();
+    format!("Unknown command: {name}{hint}")
+}
+
+pub(super) fn name_of(meaning: Meaning) -> &'static str {
+    match meaning {
+        Meaning::Command(command) => command.name,
+        Meaning::Closed(closed) => closed.name,
+    }
+}
+
+/// A memory of a line: its beginning is the title.
+fn memory(text: &str, session: &Session) -> Result<Memory, CommandError> {
+    let text = text.trim();
+    if text.is_empty() {
+        let why = "nothing to remember: type it after the #";
+        return Err(CommandError::Said(why.to_owned()));
+    }
+    let mut fields = Fields::new(session.gate.redactor().clone());
+    let first = text.lines().next().unwrap_or_default();
+    let title: String = first.chars().take(80).collect();
+    let said = |error: FieldError| CommandError::Said(error.to_string());
+    Ok(Memory {
+        id: fresh_id(),
+        kind: fields.kind("note").map_err(said)?,
+        title: fields.title(&title).map_err(said)?,
+        content: fields.content(text).map_err(said)?,
+        keywords: None,
+        anticipated_queries: None,
+        project_scope: Some(project_of(&session.gate.place().project_dir)),
+    })
+}

@@ -1,0 +1,161 @@
+//! What a prompt names with `@`: files, directories, resources of MCP servers and agents.
+
+use std::path::Path;
+
+use ona_tools::names;
+use serde_json::{Value, json};
+
+use crate::files::absolute;
+
+/// Files that one prompt may attach.
+const MAX_MENTIONS: usize = 50;
+
+/// Something that a prompt names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Mention {
+    /// A call whose result belongs to the prompt.
+    Call(&'static str, Value),
+    /// An agent that is to be used.
+    Agent(String),
+}
+
+/// What a prompt names that exists: from a directory and the home of the user, or among these servers and agents.
+pub(crate) fn mentions(
+    prompt: &str,
+    from: (&Path, Option<&Path>),
+    servers: &[String],
+    agents: &[String],
+) -> Vec<Mention> {
+    let mut found = Vec::new();
+    for name in names_in(prompt) {
+        if let Some(mention) = meant(&name, from, servers, agents)
+            && !found.contains(&mention)
+            && found.len() < MAX_MENTIONS
+        {
+            found.push(mention);
+        }
+    }
+    found
+}
+
+/// The words after an `@` that begins a word; in quotes, the text between them.
+fn names_in(prompt: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut before = ' ';
+    let mut rest = prompt;
+    while let Some(at) = rest.find('@') {
+        before = rest[..at].chars().next_back().unwrap_or(before);
+        rest = &rest[at + 1..];
+        if !(before.is_whitespace() || matches!(before, '(' | '[' | '{' | '"' | '\'' | '`')) {
+            before = '@';
+            continue;
+        }
+        let name = match rest.strip_prefix('"') {
+            Some(quoted) => quoted.split('"').next().unwrap_or_default(),
+            None => {
+                let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
+                &rest[..end]
+            }
+        };
+        if !name.is_empty() {
+            found.push(name.to_owned());
+        }
+        before = '@';
+    }
+    found
+}
+
+fn meant(
+    name: &str,
+    (cwd, home): (&Path, Option<&Path>),
+    servers: &[String],
+    agents: &[String],
+) -> Option<Mention> {
+    if let Some((server, uri)) = name.split_once(':')
+        && servers.iter().any(|known| known == server)
+        && !uri.is_empty()
+    {
+        let input = json!({"server": server, "uri": uri});
+        return Some(Mention::Call(names::READ_MCP_RESOURCE, input));
+    }
+    let agent = name.strip_prefix("agent-").or(name.strip_suffix(" (agent)"));
+    if let Some(agent) = agent.filter(|agent| agents.iter().any(|known| known == agent)) {
+        return Some(Mention::Agent(agent.to_owned()));
+    }
+    // Punctuation after a name belongs to the sentence, unless a file is called so.
+    let trimmed =
+        name.trim_end_matches([',', '.', ';', ':', '!', '?', ')', ']', '}', '\'', '`', '"']);
+    [name, trimmed].into_iter().find_map(|name| path_meant(name, cwd, home))
+}
+
+fn path_meant(name: &str, cwd: &Path, home: Option<&Path>) -> Option<Mention> {
+    let (path, lines) = match name.rsplit_once("#L") {
+        Some((path, lines)) if !cwd.join(name).exists() => (path, Some(lines)),
+        _ => (name, None),
+    };
+    if path.is_empty() {
+        return None;
+    }
+    let whole = absolute(cwd, home, path);
+    if whole.is_dir() {
+        // Only what is in it, not what is below.
+        return Some(Mention::Call(names::GLOB, json!({"pattern": "*", "path": whole})));
+    }
+    if !whole.is_file() {
+        return None;
+    }
+    let mut input = json!({"file_path": whole});
+    if let Some((first, last)) = lines.and_then(range) {
+        input["offset"] = first.into();
+        input["limit"] = (last - first + 1).into();
+    }
+    Some(Mention::Call(names::READ, input))
+}
+
+/// `5`, `5-9` or `5-L9`.
+fn range(lines: &str) -> Option<(u64, u64)> {
+    let (first, last) = lines.split_once('-').unwrap_or((lines, lines));
+    let first: u64 = first.parse().ok().filter(|first| *first > 0)?;
+    let last: u64 = last.trim_start_matches('L').parse().ok().filter(|last| *last >= first)?;
+    Some((first, last))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn what_exists_is_meant_and_nothing_else() {
+        let dir = tempfile::tempdir().unwrap();
+        let cwd = dir.path();
+        fs::create_dir(cwd.join("src")).unwrap();
+        fs::write(cwd.join("src/a b.rs"), "").unwrap();
+        fs::write(cwd.join("README.md"), "").unwrap();
+        let read = |name: &str| Mention::Call("Read", json!({"file_path": cwd.join(name)}));
+        let found = |prompt: &str| {
+            mentions(prompt, (cwd, None), &["docs".to_owned()], &["reviewer".to_owned()])
+        };
+        assert_eq!(found("look at @README.md, please"), [read("README.md")]);
+        assert_eq!(found("(@README.md) and @README.md"), [read("README.md")]);
+        assert_eq!(found("@\"src/a b.rs\""), [read("src/a b.rs")]);
+        assert_eq!(found("mail me@README.md @nobody @"), []);
+        assert_eq!(
+            found("@README.md#L2-4"),
+            [Mention::Call(
+                "Read",
+                json!({"file_path": cwd.join("README.md"), "offset": 2, "limit": 3})
+            )]
+        );
+        assert_eq!(
+            found("@src/"),
+            [Mention::Call("Glob", json!({"pattern": "*", "path": cwd.join("src/")}))]
+        );
+        assert_eq!(
+            found("@docs:file://a"),
+            [Mention::Call("ReadMcpResource", json!({"server": "docs", "uri": "file://a"}))]
+        );
+        assert_eq!(found("@agent-reviewer do it"), [Mention::Agent("reviewer".to_owned())]);
+    }
+}

@@ -1,0 +1,208 @@
+//! Commands about agents, MCP servers and plugins.
+
+use ona_front::{Choice, Event, Menu, MenuItem, MenuKey, Reply};
+use ona_mcp::ServerState;
+
+use super::{beginning, counted, first_word};
+use crate::act::Act;
+use crate::desk::{CommandError, Desk};
+use crate::outside::Outside;
+
+/// The file of a new agent.
+const NEW_AGENT: &str = "---\nname: {name}\ndescription: When to use this agent, in one sentence\ntools: Read, Grep, Glob\n---\n\nSay here what the agent is for, how it works and what it reports.\n";
+
+/// `/agents`.
+pub(super) async fn agents<O: Outside>(
+    desk: &Desk<O>,
+    arguments: &str,
+) -> Result<Act, CommandError> {
+    let extensions = desk.session.read_extensions()?;
+    let dir = desk.session.gate.place().project_dir.join(".claude/agents");
+    let (word, name) = first_word(arguments);
+    let path_of = |name: &str| {
+        extensions
+            .agents
+            .iter()
+            .find(|agent| agent.name == name)
+            .and_then(|agent| agent.path.clone())
+    };
+    match (word, name) {
+        ("", _) => {}
+        ("list", _) => return Ok(desk.print(&["agents"]).await),
+        ("new", name) if !name.is_empty() => {
+            if !name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-') {
+                return Ok(Act::error(format!(
+                    "invalid name `{name}`: lower-case letters, digits and -"
+                )));
+            }
+            let file = dir.join(format!("{name}.md"));
+            let content = NEW_AGENT.replace("{name}", name);
+            let written = ona_files::replace(
+                &file,
+                content.as_bytes(),
+                &ona_files::ReplaceOptions::new_file(),
+            );
+            if let Err(error) = written {
+                return Ok(Act::error(format!("{} was not written: {error}", file.display())));
+            }
+            return Ok(edit(&file.display().to_string(), "created"));
+        }
+        ("edit", name) if !name.is_empty() => {
+            return Ok(match path_of(name) {
+                Some(path) => edit(&path.display().to_string(), "opened"),
+                None => Act::error(format!("the agent `{name}` has no file")),
+            });
+        }
+        ("delete", name) if !name.is_empty() => {
+            let Some(path) = path_of(name) else {
+                return Ok(Act::error(format!("the agent `{name}` has no file")));
+            };
+            return Ok(match std::fs::remove_file(&path) {
+                Ok(()) => Act::Tell(
+                    Box::new(Event::Input { text: String::new() }),
+                    Reply::Plain {
+                        text: format!(
+                            "deleted {}; /reload-plugins reads the agents again",
+                            path.display()
+                        ),
+                    },
+                ),
+                Err(error) => Act::error(format!("{} was not deleted: {error}", path.display())),
+            });
+        }
+        (word, _) => {
+            return Ok(Act::error(format!(
+                "unknown choice `{word}`: new NAME, edit NAME, delete NAME, list"
+            )));
+        }
+    }
+    let mut items: Vec<MenuItem> = extensions
+        .agents
+        .iter()
+        .map(|agent| MenuItem {
+            label: agent.name.clone(),
+            detail: format!("{}: {}", agent.origin, beginning(&agent.description, 60)),
+            choice: match agent.path {
+                Some(_) => Choice::Command { line: format!("/agents edit {}", agent.name) },
+                None => Choice::Close,
+            },
+            value: agent.name.clone(),
+            ..MenuItem::default()
+        })
+        .collect();
+    items.push(MenuItem {
+        label: "New agent".to_owned(),
+        choice: Choice::Type {
+            label: "Name".to_owned(),
+            line: "/agents new ".to_owned(),
+            initial: String::new(),
+        },
+        ..MenuItem::default()
+    });
+    Ok(Act::menu(Menu {
+        title: "Agents".to_owned(),
+        items,
+        keys: vec![MenuKey {
+            key: 'd',
+            label: "delete".to_owned(),
+            choice: Choice::Command { line: "/agents delete {}".to_owned() },
+        }],
+        ..Menu::default()
+    }))
+}
+
+fn edit(file: &str, what: &str) -> Act {
+    let event = Event::Edit { file: file.to_owned(), then: "/reload-plugins".to_owned() };
+    Act::Tell(Box::new(event), Reply::Plain { text: format!("{what} {file}") })
+}
+
+/// `/mcp`.
+pub(super) async fn mcp<O: Outside>(desk: &Desk<O>, arguments: &str) -> Result<Act, CommandError> {
+    let Some(pool) = desk.session.gate.pool() else {
+        return Ok(desk.print(&["mcp", "list"]).await);
+    };
+    let (word, name) = first_word(arguments);
+    let said = |error: &dyn std::fmt::Display| {
+        CommandError::Said(desk.session.gate.masked(&error.to_string()))
+    };
+    match (word, name) {
+        ("", _) => {}
+        ("reconnect", name) if !name.is_empty() => {
+            pool.reconnect(name).await.map_err(|error| said(&error))?;
+            return Ok(Act::plain(state_of(desk, name)));
+        }
+        ("login" | "logout" | "enable" | "disable" | "get" | "list" | "add" | "remove", _) => {
+            let words: Vec<&str> =
+                std::iter::once("mcp").chain(arguments.split_whitespace()).collect();
+            let act = desk.print(&words).await;
+            if word == "login" || word == "logout" {
+                let _ = pool.reconnect(name).await;
+            }
+            return Ok(act);
+        }
+        (word, _) => {
+            return Ok(Act::error(format!(
+                "unknown choice `{word}`: reconnect NAME, login NAME, logout NAME, list"
+            )));
+        }
+    }
+    let statuses = pool.statuses();
+    if statuses.is_empty() {
+        return Ok(Act::plain("no MCP servers; `ona mcp add` adds one"));
+    }
+    let items = statuses.iter().map(|status| {
+        let line = match status.state {
+            ServerState::NeedsAuth => format!("/mcp login {}", status.name),
+            _ => format!("/mcp reconnect {}", status.name),
+        };
+        MenuItem {
+            label: status.name.clone(),
+            detail: desk.session.gate.masked(&state(status)),
+            choice: Choice::Command { line },
+            value: status.name.clone(),
+            ..MenuItem::default()
+        }
+    });
+    let key = |key: char, label: &str, line: &str| MenuKey {
+        key,
+        label: label.to_owned(),
+        choice: Choice::Command { line: line.to_owned() },
+    };
+    Ok(Act::menu(Menu {
+        title: "MCP servers".to_owned(),
+        text: "Enter connects a server again, or signs in where it wants that.".to_owned(),
+        items: items.collect(),
+        keys: vec![key('l', "sign in", "/mcp login {}"), key('o', "sign out", "/mcp logout {}")],
+        ..Menu::default()
+    }))
+}
+
+fn state_of<O: Outside>(desk: &Desk<O>, name: &str) -> String {
+    let statuses = desk.session.gate.pool().map(|pool| pool.statuses()).unwrap_or_default();
+    let found = statuses.iter().find(|status| status.name == name);
+    found.map_or(format!("unknown server `{name}`"), |status| {
+        desk.session.gate.masked(&format!("{name}: {}", state(status)))
+    })
+}
+
+fn state(status: &ona_mcp::ServerStatus) -> String {
+    match status.state {
+        ServerState::Pending => "no answer yet".to_owned(),
+        ServerState::Connected => format!("connected, {}", counted(status.tools, "tool")),
+        ServerState::Failed => {
+            let why = status.error.as_deref().and_then(|why| why.lines().next());
+            format!("failed: {}", why.unwrap_or("no reason given"))
+        }
+        ServerState::NeedsAuth => "needs a sign-in".to_owned(),
+        ServerState::Disabled => "disabled".to_owned(),
+    }
+}
+
+/// `/plugin`.
+pub(super) async fn plugin<O: Outside>(desk: &Desk<O>, arguments: &str) -> Act {
+    let words: Vec<&str> = match arguments {
+        "" => vec!["plugin", "list"],
+        _ => std::iter::once("plugin").chain(arguments.split_whitespace()).collect(),
+    };
+    desk.print(&words).await
+}

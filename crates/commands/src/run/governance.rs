@@ -1,0 +1,124 @@
+//! Commands about what governs the session: hooks, phase, intent, the story of calls.
+
+use super::first_word;
+use crate::act::Act;
+use crate::desk::{CommandError, Desk};
+use crate::outside::Outside;
+
+/// `/hooks`.
+pub(super) fn hooks<O: Outside>(desk: &Desk<O>) -> Act {
+    let hooks = desk.session.gate.governance.hooks.entries();
+    if hooks.is_empty() {
+        return Act::plain("no hooks are configured");
+    }
+    let mut text = "| # | Event | Matcher | Command | Source |\n|--:|---|---|---|---|\n".to_owned();
+    let cell = |text: &str| text.replace('|', "\\|").replace('\n', " ");
+    for hook in hooks {
+        let matcher = if hook.matcher_text.is_empty() { "*" } else { &hook.matcher_text };
+        let off = if hook.off { " (off)" } else { "" };
+        text.push_str(&format!(
+            "| {} | {} | `{}` | `{}`{off} | {} |\n",
+            hook.ordinal,
+            hook.event,
+            cell(matcher),
+            cell(hook.handler.label()),
+            cell(&hook.source.to_string())
+        ));
+    }
+    Act::text(text)
+}
+
+/// `/phase`.
+pub(super) async fn phase<O: Outside>(
+    desk: &Desk<O>,
+    arguments: &str,
+) -> Result<Act, CommandError> {
+    let standing = desk.session.gate.record.standing()?;
+    if arguments.is_empty() {
+        let plan =
+            if standing.approved_plan { "a plan is approved" } else { "no plan is approved" };
+        return Ok(Act::plain(format!(
+            "the phase is {}; {plan}\n/phase planning|implement|test|verify|done changes it where its conditions are met",
+            standing.phase
+        )));
+    }
+    let conversation = desk.session.seat().conversation.to_string();
+    Ok(desk.print(&["--transition", arguments, "--conversation", &conversation]).await)
+}
+
+/// `/intent`.
+pub(super) async fn intent<O: Outside>(
+    desk: &Desk<O>,
+    arguments: &str,
+) -> Result<Act, CommandError> {
+    let Some(workspace) = &desk.session.gate.workspace else {
+        return Ok(Act::plain(
+            "this project has no intents; `ona init` or `ona intent init` sets them up",
+        ));
+    };
+    let (word, rest) = first_word(arguments);
+    match word {
+        "" => {
+            let selected = desk.session.gate.selected_intent(workspace)?;
+            let listed = desk.printed(&["intent", "list"]).await.text;
+            let now =
+                selected.map_or("no intent is selected".to_owned(), |id| format!("selected: {id}"));
+            Ok(Act::plain(format!("{now}\n{}\n/intent ID selects one", listed.trim_end())))
+        }
+        "list" | "show" | "add" | "set" | "lint" | "status" | "scope" | "check" | "map"
+        | "select" | "deselect" | "init" => {
+            let mut words = vec!["intent", word];
+            words.extend(rest.split_whitespace());
+            Ok(desk.print(&words).await)
+        }
+        id => {
+            let input = serde_json::json!({"intent_id": id});
+            Ok(Act::Call { tool: ona_gate::intents::select::ALIAS, input, then: None })
+        }
+    }
+}
+
+/// `/why`.
+pub(super) async fn why<O: Outside>(desk: &Desk<O>, id: &str) -> Result<Act, CommandError> {
+    let latest = match id {
+        "" => desk.store().latest_call(desk.session_id())?,
+        _ => None,
+    };
+    match (id, latest) {
+        ("", None) => Ok(Act::plain("no call in this session yet")),
+        ("", Some(latest)) => Ok(desk.print(&["why", &latest]).await),
+        (id, _) => Ok(desk.print(&["why", id]).await),
+    }
+}
+
+/// `/explain`.
+pub(super) async fn explain<O: Outside>(
+    desk: &Desk<O>,
+    command: &str,
+) -> Result<Act, CommandError> {
+    if command.is_empty() {
+        return Ok(Act::error("which command? /explain git push"));
+    }
+    let mut session = desk.session.beside()?;
+    let input = serde_json::json!({"command": command});
+    let found = session.explain(ona_tools::names::BASH, &input).await?;
+    let mut text = format!("{}\n", found.verdict);
+    for because in &found.because {
+        text.push_str(&format!("  because  {because}\n"));
+    }
+    for hook in &found.hooks {
+        text.push_str(&format!("  hook     {hook} would run first; its answer is not known yet\n"));
+    }
+    for change in &found.to_change_it {
+        text.push_str(&format!("  change   {change}\n"));
+    }
+    Ok(Act::plain(text.trim_end().to_owned()))
+}
+
+/// `/blame`.
+pub(super) async fn blame<O: Outside>(desk: &Desk<O>, target: &str) -> Result<Act, CommandError> {
+    if target.is_empty() {
+        return Ok(Act::error("which file? /blame FILE or /blame FILE:LINE"));
+    }
+    Ok(desk.print(&["blame", target]).await)
+}

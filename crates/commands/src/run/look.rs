@@ -1,0 +1,167 @@
+//! Commands that show something.
+
+use std::fmt::Write as _;
+
+use ona_front::{Choice, Menu, MenuItem};
+
+use crate::act::Act;
+use crate::closed::CLOSED;
+use crate::desk::{CommandError, Desk};
+use crate::outside::Outside;
+use crate::status::SANDBOX;
+use crate::table::{COMMANDS, Meaning, find};
+
+/// What can be typed at the beginning of a prompt.
+const PREFIXES: &str = "\
+| | |
+|---|---|
+| `/` | commands, skills, custom commands and prompts of MCP servers |
+| `!` | runs a command line of your own, through the gate |
+| `@` | attaches a file, a directory, or a resource of an MCP server |
+| `#` | saves a memory |
+| `?` | on an empty prompt: the keys |
+";
+
+/// `/help`.
+pub(super) fn help<O: Outside>(desk: &Desk<O>, name: &str) -> Act {
+    let name = name.trim_start_matches('/');
+    if !name.is_empty() {
+        return match find(name) {
+            Some(Meaning::Command(command)) => {
+                let mut text =
+                    format!("`/{} {}`: {}\n", command.name, command.arguments, command.about);
+                if !command.aliases.is_empty() {
+                    let aliases: Vec<String> =
+                        command.aliases.iter().map(|alias| format!("`/{alias}`")).collect();
+                    let _ = writeln!(text, "\nAlso {}", aliases.join(", "));
+                }
+                Act::text(text)
+            }
+            Some(Meaning::Closed(closed)) => {
+                Act::plain(format!("/{}: {}", closed.name, closed.row))
+            }
+            None => {
+                let custom = desk.session.offered_commands();
+                match custom.iter().find(|command| command.name == name) {
+                    Some(command) => Act::text(format!(
+                        "`/{} {}` ({}): {}",
+                        command.name, command.arguments, command.source, command.description
+                    )),
+                    None => filtered(name),
+                }
+            }
+        };
+    }
+    let mut text = format!("{PREFIXES}\n| Command | |\n|---|---|\n");
+    for command in COMMANDS {
+        let _ = writeln!(
+            text,
+            "| `/{} {}` | {} |",
+            command.name,
+            command.arguments.replace('|', "\\|"),
+            command.about
+        );
+    }
+    for command in desk.session.offered_commands() {
+        let about = command.description.replace('|', "\\|").replace('\n', " ");
+        let _ = writeln!(text, "| `/{}` | {about} ({}) |", command.name, command.source);
+    }
+    let closed: Vec<String> = CLOSED.iter().map(|closed| format!("/{}", closed.name)).collect();
+    let _ = writeln!(text, "\nNot in ona; each says why: {}", closed.join(", "));
+    Act::text(text)
+}
+
+/// The commands whose name or description contains a text.
+fn filtered(word: &str) -> Act {
+    let items: Vec<MenuItem> = COMMANDS
+        .iter()
+        .filter(|command| {
+            command.name.contains(word) || command.about.to_lowercase().contains(word)
+        })
+        .map(|command| MenuItem {
+            label: format!("/{} {}", command.name, command.arguments),
+            detail: command.about.to_owned(),
+            choice: Choice::Command { line: format!("/help {}", command.name) },
+            ..MenuItem::default()
+        })
+        .collect();
+    match items.is_empty() {
+        true => Act::error(format!("Unknown command: /{word}")),
+        false => {
+            Act::menu(Menu {
+                title: format!("Commands with “{word}”"), items, ..Menu::default()
+            })
+        }
+    }
+}
+
+/// `/terminal-setup`.
+pub(super) fn terminal_setup() -> Act {
+    Act::text(
+        "A line break in the prompt: `Ctrl+J`, or `\\` and `Enter`, in every terminal. `Shift+Enter` and `Alt+Enter` \
+         work where the terminal reports them: kitty, WezTerm, Ghostty, foot, Alacritty, iTerm2 and Windows Terminal do \
+         by themselves. In tmux, add `set -s extended-keys on` to `~/.tmux.conf`. In VS Code, bind `shift+enter` to \
+         `workbench.action.terminal.sendSequence` with the text `\\u001b\\r`. ona changes no file of your terminal.",
+    )
+}
+
+/// `/sandbox`.
+pub(super) fn sandbox<O: Outside>(desk: &Desk<O>) -> Act {
+    let wanted = desk.settings().sandbox.as_ref().and_then(|sandbox| sandbox.enabled) == Some(true);
+    let note = match wanted {
+        true => {
+            "\nsandbox.enabled is set, but this ona has no sandbox yet: commands run with your rights"
+        }
+        false => "",
+    };
+    Act::plain(format!(
+        "the level is {SANDBOX}: commands run with your rights, in a process group that is killed as a whole{note}"
+    ))
+}
+
+/// `/status`.
+pub(super) async fn status<O: Outside>(desk: &Desk<O>) -> Result<Act, CommandError> {
+    let model = &desk.model;
+    let provider = model.model.provider.to_string();
+    let credential = desk.printed(&["auth", "status", "--provider", &provider]).await.text;
+    let gate = &desk.session.gate;
+    let mut text = format!(
+        "ona {}\nsession   {}\nmodel     {} ({provider})\n",
+        desk.outside.version(),
+        desk.session_id(),
+        model.model.wire
+    );
+    let _ = writeln!(text, "mode      {}", desk.mode);
+    let _ = writeln!(text, "phase     {}", gate.record.standing()?.phase);
+    let _ = writeln!(text, "directory {}", gate.place().cwd.display());
+    let _ = writeln!(text, "record    {}", desk.store().path().display());
+    let _ = writeln!(text, "sandbox   {SANDBOX}");
+    let servers = gate.pool().map(|pool| pool.statuses()).unwrap_or_default();
+    if !servers.is_empty() {
+        let names: Vec<&str> = servers.iter().map(|status| status.name.as_str()).collect();
+        let _ = writeln!(text, "servers   {}", names.join(", "));
+    }
+    let sources: Vec<String> = gate.layers().iter().map(|layer| layer.source.to_string()).collect();
+    let _ = writeln!(text, "settings  {}", sources.join(", "));
+    let _ = write!(text, "\ncredential\n{}", credential.trim_end());
+    Ok(Act::plain(text))
+}
+
+/// `/doctor`.
+pub(super) async fn doctor<O: Outside>(desk: &Desk<O>) -> Result<Act, CommandError> {
+    let record = desk.printed(&["doctor"]).await;
+    let mut text = record.text.trim_end().to_owned();
+    for warning in &desk.warnings {
+        let _ = write!(text, "\nwarn  settings     {}", warning.replace('\n', " "));
+    }
+    if desk.warnings.is_empty() {
+        text.push_str("\nok    settings     no problems");
+    }
+    for status in desk.session.gate.pool().map(|pool| pool.statuses()).unwrap_or_default() {
+        let word = if status.error.is_some() { "warn" } else { "ok" };
+        let why = status.error.as_deref().and_then(|why| why.lines().next()).unwrap_or("connected");
+        let why = desk.session.gate.masked(why);
+        let _ = write!(text, "\n{word:<5} {:<12} {}: {why}", "server", status.name);
+    }
+    Ok(if record.ok { Act::plain(text) } else { Act::error(text) })
+}

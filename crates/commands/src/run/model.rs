@@ -1,0 +1,204 @@
+//! Commands about the model: which one, how hard it thinks, and planning.
+
+use ona_engine::{LiveChange, ModelWords};
+use ona_front::{Choice, Menu, MenuItem, MenuKey, Reply};
+use ona_provider::{ProviderKind, allowed};
+use ona_tools::names;
+use ona_types::{Effort, Phase};
+use serde_json::json;
+
+use crate::act::Act;
+use crate::desk::{CommandError, Desk};
+use crate::outside::Outside;
+
+/// The word that connects the present model again.
+const AGAIN: &str = "--again";
+
+/// `/model`.
+pub(super) fn model<O: Outside>(desk: &Desk<O>, arguments: &str) -> Result<Act, CommandError> {
+    let said = |error: O::Error| CommandError::Said(desk.outside.words(&error));
+    let words = desk.outside.model_words().map_err(said)?;
+    match arguments {
+        "" => Ok(Act::menu(picker(desk, &words))),
+        AGAIN => Ok(Act::Reconnect(Reply::Plain { text: "connected again".to_owned() })),
+        name => switch(desk, &words, name),
+    }
+}
+
+/// Another model. `provider/model` names the provider too; a name alone is looked for among all of them, the present
+/// one first.
+fn switch<O: Outside>(desk: &Desk<O>, words: &ModelWords, name: &str) -> Result<Act, CommandError> {
+    let settings = desk.settings();
+    let (provider, model) = match name.split_once('/') {
+        Some((provider, model)) if provider.parse::<ProviderKind>().is_ok() => {
+            (Some(provider.to_owned()), Some(model.to_owned()).filter(|model| !model.is_empty()))
+        }
+        None if name.parse::<ProviderKind>().is_ok() => (Some(name.to_owned()), None),
+        _ => (None, Some(name.to_owned())),
+    };
+    let with =
+        |provider: Option<String>| ModelWords { provider, model: model.clone(), ..words.clone() };
+    let own = desk.model.model.provider.to_string();
+    let tried = match &provider {
+        Some(_) => with(provider.clone()).choose(&settings, None),
+        // A model of the present provider comes before one of the same name elsewhere.
+        None => with(Some(own)).choose(&settings, None).or_else(|first| {
+            let elsewhere = ProviderKind::ALL.iter().find_map(|(_, provider)| {
+                with(Some((*provider).to_owned())).choose(&settings, None).ok()
+            });
+            elsewhere.ok_or(first)
+        }),
+    };
+    let model = match tried {
+        Ok(model) => model,
+        Err(error) => {
+            let all = ProviderKind::ALL.map(|(kind, word)| format!("  {word}: {}", allowed(kind)));
+            return Ok(Act::error(format!("{error}\nthe models are\n{}", all.join("\n"))));
+        }
+    };
+    let (wire, provider) = (model.wire.clone(), model.provider);
+    let access = desk.session.model_access();
+    let (handle, note) = match desk.outside.connect_model(model.clone(), &access) {
+        Ok(handle) => (Some(handle), String::new()),
+        Err(error) => {
+            let why = desk.outside.words(&error);
+            (desk.outside.unconnected(model, &error), format!("\nit cannot be asked yet: {why}"))
+        }
+    };
+    let Some(handle) = handle else {
+        return Ok(Act::error(format!("the model stays {}{note}", desk.model.model.wire)));
+    };
+    let text = format!("the model is {wire} ({provider}) from the next request on{note}");
+    let reply = if note.is_empty() { Reply::Plain { text } } else { Reply::Error { text } };
+    Ok(Act::Change(Box::new(LiveChange::Model(Box::new(handle))), reply))
+}
+
+fn picker<O: Outside>(desk: &Desk<O>, words: &ModelWords) -> Menu {
+    let settings = desk.settings();
+    let available = settings.available_models.clone();
+    let mut items: Vec<MenuItem> = Vec::new();
+    let mut selected = 0;
+    for (kind, provider) in ProviderKind::ALL {
+        for id in ona_provider::model_ids(kind) {
+            if available.as_ref().is_some_and(|list| !list.iter().any(|known| known == id)) {
+                continue;
+            }
+            let own = ModelWords {
+                provider: Some(provider.to_owned()),
+                model: Some(id.to_owned()),
+                ..words.clone()
+            };
+            let wire = own.choose(&settings, None).map(|model| model.wire);
+            let current = wire.as_ref().is_ok_and(|wire| {
+                *wire == desk.model.model.wire && kind == desk.model.model.provider
+            });
+            if current {
+                selected = items.len();
+            }
+            items.push(MenuItem {
+                label: id.to_owned(),
+                detail: match wire {
+                    Ok(wire) => format!("{wire}, {provider}"),
+                    Err(error) => error.to_string(),
+                },
+                current,
+                choice: Choice::Command { line: format!("/model {provider}/{id}") },
+                value: id.to_owned(),
+            });
+        }
+    }
+    items.push(MenuItem {
+        label: "Another model, by its wire name".to_owned(),
+        choice: Choice::Type {
+            label: "Model".to_owned(),
+            line: "/model ".to_owned(),
+            initial: desk.model.model.wire.clone(),
+        },
+        ..MenuItem::default()
+    });
+    Menu {
+        title: "Model".to_owned(),
+        text: format!("Now: {} ({})", desk.model.model.wire, desk.model.model.provider),
+        items,
+        selected,
+        keys: vec![MenuKey {
+            key: 'e',
+            label: "effort".to_owned(),
+            choice: Choice::Command { line: "/effort".to_owned() },
+        }],
+    }
+}
+
+/// `/effort`.
+pub(super) fn effort<O: Outside>(desk: &Desk<O>, word: &str) -> Act {
+    let now = desk.model.effort.effort();
+    let supported = |effort: Effort| desk.model.model.effort(effort);
+    let wire = &desk.model.model.wire;
+    if supported(Effort::Medium).is_none() && word != "auto" {
+        return Act::plain(format!("not supported: {wire} has no reasoning effort"));
+    }
+    let effort = match word {
+        "" => {
+            let item = |word: &str, effort: Option<Effort>| MenuItem {
+                label: word.to_owned(),
+                current: now == effort,
+                choice: Choice::Command { line: format!("/effort {word}") },
+                ..MenuItem::default()
+            };
+            let mut items: Vec<MenuItem> =
+                Effort::ALL.iter().map(|(word, effort)| item(word, Some(*effort))).collect();
+            items.push(item("auto", None));
+            let selected = items.iter().position(|item| item.current).unwrap_or_default();
+            let now = now.map_or("auto", |effort| effort.as_str());
+            return Act::menu(Menu {
+                title: "Reasoning effort".to_owned(),
+                text: format!("Now: {now}"),
+                items,
+                selected,
+                ..Menu::default()
+            });
+        }
+        "auto" => None,
+        word => match word.parse::<Effort>() {
+            Ok(effort) => Some(effort),
+            Err(error) => return Act::error(error.to_string()),
+        },
+    };
+    let text = match effort.map(|effort| (effort, supported(effort))) {
+        None => "the reasoning effort is the model's own".to_owned(),
+        Some((effort, Some(taken))) if taken == effort => {
+            format!("the reasoning effort is {}", effort.as_str())
+        }
+        Some((effort, Some(taken))) => {
+            format!(
+                "{wire} supports at most {}, not {}; that is used",
+                taken.as_str(),
+                effort.as_str()
+            )
+        }
+        Some((effort, None)) => format!("not supported: {wire} has no effort {}", effort.as_str()),
+    };
+    Act::Change(Box::new(LiveChange::Effort(effort)), Reply::Plain { text })
+}
+
+/// `/plan`.
+pub(super) fn plan<O: Outside>(desk: &Desk<O>, task: &str) -> Result<Act, CommandError> {
+    let then = Some(task.to_owned()).filter(|task| !task.is_empty());
+    if desk.session.gate.record.standing()?.phase == Phase::Planning {
+        return Ok(match then {
+            Some(task) => Act::Prompt(task),
+            None => {
+                let here = desk.project_dir();
+                let plans = desk.store().plans(Some(here))?;
+                match plans.first() {
+                    Some(plan) => Act::text(format!(
+                        "Plan {} ({}):\n\n{}",
+                        plan.id, plan.status, plan.content
+                    )),
+                    None => Act::plain("the conversation is in planning; there is no plan yet"),
+                }
+            }
+        });
+    }
+    Ok(Act::Call { tool: names::ENTER_PLAN_MODE, input: json!({}), then })
+}

@@ -1,0 +1,312 @@
+//! Commands about what was said and changed: export, copy, diff.
+
+use std::path::Path;
+
+use ona_files::{Expect, ReplaceOptions, replace};
+use ona_front::{Choice, DiffSource, Event, FileDiff, Menu, MenuItem, Reply};
+use ona_gate::file_diff::{file_diff, masked};
+use ona_gate::file_history::kept_content;
+use ona_repo::git;
+use ona_store::FileHistoryRow;
+
+use super::{beginning, counted, first_word};
+use crate::act::Act;
+use crate::desk::{CommandError, Desk};
+use crate::opened::{shown, texts};
+use crate::outside::Outside;
+use ona_front::ShownEntry;
+
+/// The word that copies an export instead of writing it.
+const CLIPBOARD: &str = "--clipboard";
+/// Characters of a result in an export.
+const MAX_RESULT: usize = 4_000;
+/// Prompts whose changes are shown.
+const MAX_SOURCES: usize = 20;
+/// Larger files are not compared.
+const MAX_FILE: u64 = 4 << 20;
+
+/// The conversation as plain text.
+fn plain_text<O: Outside>(desk: &Desk<O>) -> Result<String, CommandError> {
+    let rows = desk.store().transcript(desk.session_id())?;
+    let mut text = String::new();
+    for entry in shown(&rows) {
+        text.push_str(&match entry.what {
+            ShownEntry::User { text } => format!("> {}\n\n", text.replace('\n', "\n> ")),
+            ShownEntry::Assistant { text } => format!("{text}\n\n"),
+            ShownEntry::Thinking { text } => {
+                format!("<details><summary>Thinking</summary>\n\n{text}\n\n</details>\n\n")
+            }
+            ShownEntry::Call { tool, input, result } => {
+                let result = result.map(|(content, failed)| {
+                    let mark = if failed { "error: " } else { "" };
+                    let cut =
+                        content.char_indices().nth(MAX_RESULT).map_or(content.len(), |(at, _)| at);
+                    format!("  {mark}{}\n", content[..cut].replace('\n', "\n  "))
+                });
+                format!("* {tool} {input}\n{}\n", result.unwrap_or_default())
+            }
+            ShownEntry::Note { text } => format!("[{text}]\n\n"),
+        });
+    }
+    Ok(text)
+}
+
+/// `/export`.
+pub(super) fn export<O: Outside>(desk: &Desk<O>, arguments: &str) -> Result<Act, CommandError> {
+    let name = format!(
+        "ona-{}.txt",
+        &desk.session_id().as_str()[..8.min(desk.session_id().as_str().len())]
+    );
+    if arguments.is_empty() {
+        let item = |label: &str, choice: Choice| MenuItem {
+            label: label.to_owned(),
+            choice,
+            ..MenuItem::default()
+        };
+        return Ok(Act::menu(Menu {
+            title: "Export the conversation".to_owned(),
+            items: vec![
+                item(
+                    "Copy it to the clipboard",
+                    Choice::Command { line: format!("/export {CLIPBOARD}") },
+                ),
+                item(
+                    "Write it to a file",
+                    Choice::Type {
+                        label: "File".to_owned(),
+                        line: "/export ".to_owned(),
+                        initial: name,
+                    },
+                ),
+            ],
+            ..Menu::default()
+        }));
+    }
+    let text = plain_text(desk)?;
+    if arguments == CLIPBOARD {
+        let reply = Reply::Plain { text: "the conversation is in the clipboard".to_owned() };
+        return Ok(Act::Tell(Box::new(Event::Copy { text }), reply));
+    }
+    write_new(&desk.session.gate.place().cwd.join(arguments), &text)
+}
+
+fn write_new(path: &Path, text: &str) -> Result<Act, CommandError> {
+    let options = ReplaceOptions { expect: Expect::Nothing, ..ReplaceOptions::default() };
+    match replace(path, text.as_bytes(), &options) {
+        Ok(()) => Ok(Act::plain(format!("wrote {}", path.display()))),
+        Err(error) => Ok(Act::error(format!("{} was not written: {error}", path.display()))),
+    }
+}
+
+/// `/copy`.
+pub(super) fn copy<O: Outside>(desk: &Desk<O>, arguments: &str) -> Result<Act, CommandError> {
+    let (first, file) = first_word(arguments);
+    let number: usize = match first {
+        "" => 1,
+        word => match word.parse() {
+            Ok(number) if number > 0 => number,
+            _ => {
+                return Ok(Act::error(format!(
+                    "`{word}` is not a number: /copy 2 copies the answer before the last"
+                )));
+            }
+        },
+    };
+    let rows = desk.store().transcript(desk.session_id())?;
+    let answers = rows.iter().rev().filter(|row| row.entry_type == "assistant").filter_map(|row| {
+        let payload: serde_json::Value = serde_json::from_str(&row.payload_json).ok()?;
+        Some(texts(&payload["content"])).filter(|text| !text.trim().is_empty())
+    });
+    let Some(text) = answers.into_iter().nth(number - 1) else {
+        return Ok(Act::error(match number {
+            1 => "there is no answer to copy yet".to_owned(),
+            number => format!("there are fewer than {number} answers"),
+        }));
+    };
+    let blocks = code_blocks(&text);
+    match file {
+        "" if blocks.is_empty() => {}
+        "" => return Ok(Act::menu(choose(number, &text, &blocks))),
+        "all" => {}
+        file => match (file.strip_prefix("block "), file.strip_prefix("w ")) {
+            (Some(block), _) => {
+                let block = block
+                    .trim()
+                    .parse::<usize>()
+                    .ok()
+                    .and_then(|at| blocks.get(at.checked_sub(1)?));
+                let Some(block) = block else {
+                    return Ok(Act::error("there is no such code block"));
+                };
+                return Ok(copied(block.clone(), "the code block"));
+            }
+            (_, Some(path)) => {
+                return write_new(&desk.session.gate.place().cwd.join(path.trim()), &text);
+            }
+            _ => return Ok(Act::error("expected /copy [N] [all|block N|w FILE]")),
+        },
+    }
+    Ok(copied(text, "the answer"))
+}
+
+fn copied(text: String, what: &str) -> Act {
+    let chars = text.chars().count();
+    let reply = Reply::Plain { text: format!("copied {what} ({})", counted(chars, "character")) };
+    Act::Tell(Box::new(Event::Copy { text }), reply)
+}
+
+fn choose(number: usize, text: &str, blocks: &[String]) -> Menu {
+    let item = |label: String, line: String| MenuItem {
+        label,
+        choice: Choice::Command { line },
+        ..MenuItem::default()
+    };
+    let mut items = vec![item(
+        format!("The whole answer ({})", counted(text.chars().count(), "character")),
+        format!("/copy {number} all"),
+    )];
+    items.extend(blocks.iter().enumerate().map(|(at, block)| {
+        item(format!("Code: {}", beginning(block, 60)), format!("/copy {number} block {}", at + 1))
+    }));
+    items.push(MenuItem {
+        label: "Write it to a file".to_owned(),
+        choice: Choice::Type {
+            label: "File".to_owned(),
+            line: format!("/copy {number} w "),
+            initial: "answer.md".to_owned(),
+        },
+        ..MenuItem::default()
+    });
+    Menu { title: "Copy".to_owned(), items, ..Menu::default() }
+}
+
+/// The fenced code of an answer.
+fn code_blocks(text: &str) -> Vec<String> {
+    let (mut blocks, mut open): (Vec<String>, Option<(String, Vec<&str>)>) = (Vec::new(), None);
+    for line in text.lines() {
+        let fence: String =
+            line.trim_start().chars().take_while(|c| *c == '`' || *c == '~').collect();
+        match &mut open {
+            None if fence.len() >= 3 => open = Some((fence, Vec::new())),
+            None => {}
+            Some((began, lines)) if line.trim() == *began => {
+                blocks.push(lines.join("\n"));
+                open = None;
+            }
+            Some((_, lines)) => lines.push(line),
+        }
+    }
+    blocks
+}
+
+/// `/diff`.
+pub(super) async fn diff<O: Outside>(desk: &Desk<O>) -> Result<Act, CommandError> {
+    let mut sources = vec![uncommitted(desk).await];
+    sources.extend(of_prompts(desk)?);
+    sources.retain(|source| !source.files.is_empty() || !source.note.is_empty());
+    if sources.is_empty() {
+        return Ok(Act::plain(
+            "no changes: neither uncommitted ones nor by a prompt of this session",
+        ));
+    }
+    Ok(Act::Reply(Reply::Diffs { sources }))
+}
+
+async fn uncommitted<O: Outside>(desk: &Desk<O>) -> DiffSource {
+    let name = "uncommitted changes".to_owned();
+    let Some(root) = ona_repo::Checkout::top_of(&desk.session.gate.place().cwd) else {
+        return DiffSource { name, files: Vec::new(), note: String::new() };
+    };
+    let root = root.to_owned();
+    let found = async {
+        let head = git::head(&root).await?;
+        let changed = git::changed_since(&root, head.as_deref()).await?;
+        let contents = git::contents(&root, &changed).await?;
+        Ok::<_, git::GitError>((changed, contents))
+    };
+    let (changed, contents) = match found.await {
+        Ok(found) => found,
+        Err(error) => return DiffSource { name, files: Vec::new(), note: error.to_string() },
+    };
+    let permissions = &desk.session.gate.governance.permissions;
+    let redactor = desk.session.gate.redactor();
+    let files = changed.iter().zip(contents).filter_map(|(changed, contents)| {
+        let path = root.join(&changed.path);
+        if permissions.hides(&path) {
+            return None;
+        }
+        let diff = file_diff(
+            &changed.path.to_string_lossy(),
+            contents.old.as_deref(),
+            contents.new.as_deref(),
+        )?;
+        Some(masked(diff, redactor))
+    });
+    DiffSource { name, files: files.collect(), note: String::new() }
+}
+
+/// What each prompt has changed, the latest first.
+fn of_prompts<O: Outside>(desk: &Desk<O>) -> Result<Vec<DiffSource>, CommandError> {
+    let prompts = desk.store().prompts(desk.session_id())?;
+    let mut sources = Vec::new();
+    let mut end = i64::MAX;
+    for prompt in prompts.iter().rev().take(MAX_SOURCES) {
+        let rows = desk.store().file_history(desk.session_id(), prompt.sequence)?;
+        let rows: Vec<FileHistoryRow> = rows.into_iter().filter(|row| row.sequence < end).collect();
+        end = prompt.sequence;
+        let files = changes(desk, &rows);
+        if !files.is_empty() {
+            let name = format!("prompt: {}", beginning(&prompt.text, 50));
+            sources.push(DiffSource { name, files, note: String::new() });
+        }
+    }
+    Ok(sources)
+}
+
+/// A file that calls have changed: what it was before the first of them, and the hash of what it was after the last.
+struct ChangedFile<'r> {
+    path: &'r str,
+    before: Option<Vec<u8>>,
+    after: Option<&'r str>,
+}
+
+/// From what files were before the first of these changes to what they were after the last.
+fn changes<O: Outside>(desk: &Desk<O>, rows: &[FileHistoryRow]) -> Vec<FileDiff> {
+    let host = &desk.session.gate.governance.host;
+    let mut files: Vec<ChangedFile<'_>> = Vec::new();
+    for (row, file) in rows.iter().flat_map(|row| row.files.iter().map(move |file| (row, file))) {
+        let after = file.after.as_deref();
+        match files.iter_mut().find(|known| known.path == file.path) {
+            Some(known) => known.after = after,
+            None => {
+                let hash = file.before.as_ref();
+                let before = hash.and_then(|hash| kept_content(host, &row.kept_by, hash).ok());
+                files.push(ChangedFile { path: &file.path, before, after });
+            }
+        }
+    }
+    let redactor = desk.session.gate.redactor();
+    let diff = |ChangedFile { path, before, after }: ChangedFile<'_>| {
+        // What it became is the file itself, or what the next change found.
+        let now = ona_files::read_at_most(Path::new(path), MAX_FILE).ok().flatten();
+        let kept = after.and_then(|hash| {
+            rows.iter().find_map(|row| kept_content(host, &row.kept_by, hash).ok())
+        });
+        let is_now = |now: &Vec<u8>| after == Some(&*ona_types::ContentHash::of(now).to_string());
+        let after = now.filter(|now| is_now(now)).or(kept);
+        let diff = file_diff(path, before.as_deref(), after.as_deref())?;
+        Some(masked(diff, redactor))
+    };
+    files.into_iter().filter_map(diff).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_blocks_are_what_stands_between_fences() {
+        let text = "a\n```rust\nfn x() {}\n```\nb\n~~~\n```\n~~~\n";
+        assert_eq!(code_blocks(text), ["fn x() {}", "```"]);
+    }
+}

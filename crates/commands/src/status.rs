@@ -1,0 +1,140 @@
+//! The state of the session for a status line, and the user's preferences.
+
+use std::time::Duration;
+
+use ona_engine::{ModelHandle, Session};
+use ona_front::{Preferences, Status, TaskInfo};
+use ona_sandbox::{ChildSpec, Ending, Marker};
+use ona_store::StoreError;
+use ona_types::{TaskKind, ToolUseId};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+/// How long a status line command may take.
+const COMMAND_TIMEOUT: Duration = Duration::from_secs(5);
+/// How much of its output is read.
+const COMMAND_OUTPUT: usize = 64 * 1024;
+
+/// The level of the sandbox: there is none yet.
+pub(crate) const SANDBOX: &str = "none";
+
+/// The state of a session.
+pub(crate) fn status(session: &Session, model: &ModelHandle) -> Result<Status, StoreError> {
+    let gate = &session.gate;
+    let (store, seat) = (gate.store(), gate.seat());
+    let row = store.session(&seat.session)?;
+    let intent = match &gate.workspace {
+        None => Some(String::new()),
+        Some(workspace) => gate.selected_intent(workspace)?,
+    };
+    Ok(Status {
+        session_id: seat.session.to_string(),
+        name: row.and_then(|row| row.name),
+        cwd: gate.place().cwd.display().to_string(),
+        phase: gate.record.standing()?.phase.to_string(),
+        intent,
+        bead: None,
+        mode: gate.mode(),
+        sandbox: SANDBOX.to_owned(),
+        provider: model.model.provider.to_string(),
+        model: model.model.wire.clone(),
+        effort: model.effort.effort().map(|effort| effort.as_str().to_owned()),
+        thinking: model.thinking.is_some(),
+        context_tokens: store.context_tokens(&seat.session)?,
+        context_window: model.model.context_window.map(u64::from),
+        cost_usd: store.spent(&seat.session)?.iter().fold(0.0, |sum, one| sum + one.cost_usd),
+        background: store.running_tasks(&seat.conversation)?.len(),
+    })
+}
+
+/// What runs in the background.
+pub(crate) fn tasks(session: &Session) -> Result<Vec<TaskInfo>, StoreError> {
+    let running = session.gate.store().running_tasks(&session.seat().conversation)?;
+    let info = running.into_iter().map(|task| TaskInfo {
+        id: task.id.to_string(),
+        kind: match task.kind {
+            TaskKind::Shell => "shell".to_owned(),
+            TaskKind::Agent => "agent".to_owned(),
+        },
+        what: task.command,
+    });
+    Ok(info.collect())
+}
+
+/// The user's preferences, from the settings.
+pub(crate) fn preferences(session: &Session, keybindings: Option<String>) -> Preferences {
+    let settings = session.gate.settings();
+    Preferences {
+        theme: settings.theme,
+        editor_mode: settings.editor_mode.map(|mode| mode.as_str().to_owned()),
+        verbose: settings.verbose.unwrap_or(false),
+        syntax_highlighting_disabled: settings.syntax_highlighting_disabled.unwrap_or(false),
+        preferred_notif_channel: settings.preferred_notif_channel,
+        colour: None,
+        prefers_reduced_motion: settings.prefers_reduced_motion.unwrap_or(false),
+        screen_reader: false,
+        keybindings,
+    }
+}
+
+/// What a status line command reads on its standard input.
+pub(crate) fn status_input(session: &Session, status: &Status, version: &str) -> Value {
+    let place = session.gate.place();
+    let window = status.context_window.unwrap_or(200_000).max(1);
+    let used = (status.context_tokens * 100) / window;
+    let style = session.gate.settings().output_style.unwrap_or_else(|| "default".to_owned());
+    json!({
+        "hook_event_name": "Status", "session_id": status.session_id, "session_name": status.name,
+        "transcript_path": "", "cwd": status.cwd, "version": version,
+        "model": {"id": status.model, "display_name": status.model},
+        "workspace": {
+            "current_dir": status.cwd, "project_dir": place.project_dir,
+            "added_dirs": place.additional_dirs,
+        },
+        "output_style": {"name": style},
+        "cost": {"total_cost_usd": status.cost_usd},
+        "context_window": {
+            "context_window_size": window, "total_input_tokens": status.context_tokens,
+            "used_percentage": used, "remaining_percentage": 100_u64.saturating_sub(used),
+        },
+        "exceeds_200k_tokens": status.context_tokens > 200_000,
+        "phase": status.phase, "intent": status.intent, "permission_mode": status.mode,
+    })
+}
+
+/// Runs the user's status line command; what it prints, or `None` if there is none or it fails.
+pub(crate) async fn custom_line(
+    session: &Session,
+    status: &Status,
+    version: &str,
+    cancel: &CancellationToken,
+) -> Option<String> {
+    let settings = session.gate.settings();
+    if settings.disable_all_hooks == Some(true) || session.gate.record.core.config.hooks_disabled {
+        return None;
+    }
+    let helper = settings.status_line.as_ref()?;
+    let command = helper.command.as_deref().filter(|command| !command.trim().is_empty())?;
+    let input = status_input(session, status, version);
+    let id = ToolUseId::generate();
+    let program = std::path::Path::new("/bin/sh");
+    let spec = ChildSpec {
+        program,
+        args: vec!["-c".into(), command.into()],
+        cwd: &session.gate.place().project_dir,
+        env: session.gate.governance.host.child_env.clone(),
+        credentials: false,
+        marker: Some(Marker::of_call(&id)),
+        stdin: input.to_string().into_bytes(),
+        timeout: COMMAND_TIMEOUT,
+        cap: COMMAND_OUTPUT,
+    };
+    let done = ona_sandbox::run(spec, cancel).await.ok()?;
+    if done.ending != Ending::Exited(0) {
+        return None;
+    }
+    let text = String::from_utf8_lossy(&done.stdout.bytes).trim_end().to_owned();
+    let padding = " ".repeat(helper.padding.unwrap_or(0).min(20) as usize);
+    let text = session.gate.redactor().mask_live(&text).into_owned();
+    Some(text.lines().map(|line| format!("{padding}{line}")).collect::<Vec<_>>().join("\n"))
+}
