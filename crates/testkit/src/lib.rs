@@ -18,6 +18,7 @@
 
 pub mod authority;
 pub mod jsonc;
+pub mod pty;
 
 use std::ffi::OsStr;
 use std::fs;
