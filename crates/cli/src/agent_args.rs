@@ -42,14 +42,14 @@ pub struct AgentArgs {
     #[arg(short, long, conflicts_with_all = NOT_PRINT)]
     pub print: bool,
 
-    /// The task for the agent
-    #[arg(value_name = "PROMPT", requires = "print", conflicts_with_all = NOT_PRINT)]
+    /// The task for the agent; without -p, the first prompt of an interactive session
+    #[arg(value_name = "PROMPT", conflicts_with_all = NOT_PRINT)]
     pub prompt: Option<String>,
 
     /// Run as this agent: its prompt, tools, model, hooks and limits
     ///
     /// `ona agents` lists the agents. Without this option, the setting `agent` applies.
-    #[arg(long = "agent", value_name = "NAME", requires = "starts", conflicts_with_all = NOT_PRINT)]
+    #[arg(long = "agent", value_name = "NAME", conflicts_with_all = NOT_PRINT)]
     pub run_as: Option<String>,
 
     /// Model provider: claude_code_subscription, openai_compatible or lm_studio_local
@@ -103,7 +103,7 @@ pub struct AgentArgs {
     pub system_prompt: Option<String>,
 
     /// Replace the system prompt with the text of a file
-    #[arg(long, value_name = "FILE", requires = "print", conflicts_with_all = NOT_PRINT)]
+    #[arg(long, value_name = "FILE", conflicts_with_all = NOT_PRINT)]
     pub system_prompt_file: Option<std::path::PathBuf>,
 
     /// Append to the system prompt
@@ -111,7 +111,7 @@ pub struct AgentArgs {
     pub append_system_prompt: Option<String>,
 
     /// Append the text of a file to the system prompt
-    #[arg(long, value_name = "FILE", requires = "print", conflicts_with_all = NOT_PRINT)]
+    #[arg(long, value_name = "FILE", conflicts_with_all = NOT_PRINT)]
     pub append_system_prompt_file: Option<std::path::PathBuf>,
 
     /// Answer with a JSON object that matches this JSON Schema
@@ -145,8 +145,8 @@ pub struct AgentArgs {
     #[arg(short, long = "continue", conflicts_with = "resume", conflicts_with_all = NOT_PRINT)]
     pub continue_: bool,
 
-    /// Continue the session with this id or name
-    #[arg(short, long, value_name = "ID|NAME", conflicts_with_all = NOT_PRINT)]
+    /// Continue the session with this id or name; without one, choose from a list
+    #[arg(short, long, value_name = "ID|NAME", num_args = 0..=1, default_missing_value = "", conflicts_with_all = NOT_PRINT)]
     pub resume: Option<String>,
 
     /// With --continue or --resume: continue in a copy, and leave the session unchanged
@@ -192,7 +192,7 @@ pub struct AgentArgs {
     pub bare: bool,
 
     /// Disable skills and commands: a prompt that begins with / is sent unchanged
-    #[arg(long, requires = "print", conflicts_with_all = NOT_PRINT)]
+    #[arg(long, conflicts_with_all = NOT_PRINT)]
     pub disable_slash_commands: bool,
 
     /// Print progress on standard error

@@ -5,9 +5,11 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-use ona_front::{AskRequest, ClientHandle, Event, HumanAnswer, Op, Wants};
+use ona_front::{
+    AskRequest, ClientHandle, Event, Field, HumanAnswer, Op, Wants, answered, chosen, fields,
+    questions,
+};
 use ona_tools::misfit;
-use ona_types::{Behavior, PermissionUpdate, UpdateDestination};
 use serde_json::{Map, Value};
 use tokio::sync::mpsc::UnboundedReceiver;
 
@@ -94,6 +96,10 @@ fn at_terminal(request: &AskRequest) -> std::io::Result<HumanAnswer> {
         Wants::Permission => permission(request),
         Wants::Answers => answers(&request.input),
         Wants::Form => elicited(request),
+        // Asked at the start of an interactive session and when signing in there; here that is done without a channel.
+        Wants::Trust | Wants::Unread | Wants::Code => {
+            Ok(HumanAnswer::unasked("only an interactive session asks this"))
+        }
     }
 }
 
@@ -119,12 +125,7 @@ fn permission(request: &AskRequest) -> std::io::Result<HumanAnswer> {
             "n" | "no" => return Ok(HumanAnswer::no("")),
             "a" | "always" if rules.is_empty() => {}
             "a" | "always" => {
-                let always = PermissionUpdate::AddRules {
-                    rules: request.suggestions.clone(),
-                    behavior: Behavior::Allow,
-                    destination: UpdateDestination::LocalSettings,
-                };
-                return Ok(HumanAnswer::Allow { always: vec![always], input: None });
+                return Ok(request.always());
             }
             feedback => return Ok(HumanAnswer::no(feedback)),
         }
@@ -133,38 +134,33 @@ fn permission(request: &AskRequest) -> std::io::Result<HumanAnswer> {
 
 /// Puts questions to the user one by one, and the answers into the input.
 fn answers(input: &Value) -> std::io::Result<HumanAnswer> {
-    let mut given = Map::new();
-    for question in input["questions"].as_array().into_iter().flatten() {
-        let text = question["question"].as_str().unwrap_or_default();
-        let options: Vec<&Value> = question["options"].as_array().into_iter().flatten().collect();
-        let several = question["multiSelect"] == true || question["multiSelect"] == "true";
-        let mut asked = format!("\n{}\n", rows(text, 20));
-        for (number, option) in (1..).zip(&options) {
-            let label = option["label"].as_str().unwrap_or_default();
-            let about = option["description"].as_str().unwrap_or_default();
+    let mut given = Vec::new();
+    for question in questions(input) {
+        let mut asked = format!("\n{}\n", rows(&question.text, 20));
+        for (number, (label, about)) in (1..).zip(&question.options) {
             asked.push_str(&format!("  {number}. {}\n", rows(&format!("{label}  {about}"), 4)));
         }
-        asked.push_str(match several {
+        asked.push_str(match question.several {
             true => "Comma-separated numbers, or your own answer: ",
             false => "A number, or your own answer: ",
         });
+        let most = question.options.len();
         let answer = loop {
             let line = line(&asked)?;
             if line.is_empty() {
                 return Ok(HumanAnswer::unasked("the terminal was closed"));
             }
-            if let Some(answer) = chosen(line.trim(), &options, several) {
+            if let Some(answer) = chosen(line.trim(), &question) {
                 break answer;
             }
-            asked = match several {
-                true => format!("Numbers from 1 to {}, or your own answer: ", options.len()),
-                false => format!("One number from 1 to {}, or your own answer: ", options.len()),
+            asked = match question.several {
+                true => format!("Numbers from 1 to {most}, or your own answer: "),
+                false => format!("One number from 1 to {most}, or your own answer: "),
             };
         };
-        given.insert(text.to_owned(), answer.into());
+        given.push((question.text, answer));
     }
-    let mut input = input.clone();
-    input["answers"] = Value::Object(given);
+    let input = answered(input, &given);
     Ok(HumanAnswer::Allow { always: Vec::new(), input: Some(input) })
 }
 
@@ -187,157 +183,30 @@ fn elicited(request: &AskRequest) -> std::io::Result<HumanAnswer> {
         return no();
     }
     let mut given = Map::new();
-    let fields = input["schema"]["properties"].as_object().cloned().unwrap_or_default();
-    for (name, field) in &fields {
-        let needed = input["schema"]["required"]
-            .as_array()
-            .is_some_and(|all| all.contains(&Value::from(name.as_str())));
-        let title = field["title"].as_str().unwrap_or(name);
-        let about = field["description"].as_str().unwrap_or_default();
-        let wanted = wanted(field);
-        let usual = match &field["default"] {
-            Value::Null => String::new(),
-            Value::String(text) => format!(", default {text}"),
-            other => format!(", default {other}"),
+    for field in fields(&input["schema"]) {
+        let usual = match field.default_text() {
+            none if none.is_empty() => String::new(),
+            text => format!(", default {text}"),
         };
+        let Field { title, wanted, about, .. } = &field;
         let mut asked = format!("{}\n: ", rows(&format!("{title} ({wanted}{usual})  {about}"), 20));
         loop {
             let said = line(&asked)?;
             if said.is_empty() {
                 return Ok(HumanAnswer::unasked("the terminal was closed"));
             }
-            let value = match said.trim() {
-                "" => Some(field["default"].clone()).filter(|usual| !usual.is_null()),
-                said => field_value(said, field),
-            };
-            let why = value.as_ref().and_then(|value| misfit(field, value));
+            let value = field.value(&said);
+            let why = value.as_ref().and_then(|value| misfit(field.schema(), value));
             match (value, why) {
-                (None, _) if said.trim().is_empty() && !needed => break,
+                (None, _) if field.takes(&said) => break,
                 (None, _) => asked = format!("Expected {wanted}\n: "),
                 (Some(_), Some(why)) => asked = format!("Invalid: {why}\n: "),
                 (Some(value), None) => {
-                    given.insert(name.clone(), value);
+                    given.insert(field.name.clone(), value);
                     break;
                 }
             }
         }
     }
     Ok(HumanAnswer::Allow { always: Vec::new(), input: Some(Value::Object(given)) })
-}
-
-/// The values a field may have, each with what it is called; none where it may have any.
-fn choices(field: &Value) -> Vec<(&str, &str)> {
-    let list = |key: &str| field[key].as_array().into_iter().flatten();
-    let names: Vec<&str> = list("enumNames").filter_map(Value::as_str).collect();
-    let plain = list("enum").filter_map(Value::as_str).enumerate();
-    let plain = plain.map(|(at, value)| (value, names.get(at).copied().unwrap_or(value)));
-    let titled = list("oneOf").chain(list("anyOf")).filter_map(|one| {
-        let value = one["const"].as_str()?;
-        Some((value, one["title"].as_str().unwrap_or(value)))
-    });
-    plain.chain(titled).collect()
-}
-
-/// What is to be typed for a field, in words.
-fn wanted(field: &Value) -> String {
-    let several = field["type"] == "array";
-    let choices = choices(if several { &field["items"] } else { field });
-    let names: Vec<&str> = choices.iter().map(|(_, name)| *name).collect();
-    match field["type"].as_str() {
-        _ if several && !names.is_empty() => {
-            format!("any of {}, comma-separated", names.join(", "))
-        }
-        _ if !names.is_empty() => format!("one of {}", names.join(", ")),
-        Some("boolean") => "yes or no".to_owned(),
-        Some("integer") => "a whole number".to_owned(),
-        Some("number") => "a number".to_owned(),
-        Some("array") => "comma-separated words".to_owned(),
-        _ => "text".to_owned(),
-    }
-}
-
-/// Parses a line as a value of the field's type; `None` if it is not one.
-fn field_value(said: &str, field: &Value) -> Option<Value> {
-    if said.is_empty() {
-        return None;
-    }
-    match field["type"].as_str() {
-        Some("array") => {
-            let words = said.split(',').map(str::trim);
-            words.map(|word| field_value(word, &field["items"])).collect()
-        }
-        Some("boolean") => match said {
-            "y" | "yes" | "true" => Some(true.into()),
-            "n" | "no" | "false" => Some(false.into()),
-            _ => None,
-        },
-        Some("integer") => said.parse::<i64>().ok().map(Value::from),
-        Some("number") => said.parse::<f64>().ok().map(Value::from),
-        _ => match choices(field) {
-            none if none.is_empty() => Some(Value::from(said)),
-            some => {
-                let meant = some.iter().find(|(value, name)| *value == said || *name == said);
-                meant.map(|(value, _)| Value::from(*value))
-            }
-        },
-    }
-}
-
-/// What a line answers: the labels of the numbers in it, else the line itself. Nothing if it has to be asked again.
-fn chosen(line: &str, options: &[&Value], several: bool) -> Option<String> {
-    let label = |word: &str| -> Option<&str> {
-        let number: usize = word.trim().parse().ok()?;
-        options.get(number.checked_sub(1)?)?["label"].as_str()
-    };
-    let numbers = line.split(',').all(|word| word.trim().parse::<usize>().is_ok());
-    if line.is_empty() || (numbers && !several && line.contains(',')) {
-        return None;
-    }
-    if numbers {
-        let labels: Option<Vec<&str>> = line.split(',').map(label).collect();
-        return labels.map(|labels| labels.join(", "));
-    }
-    Some(line.to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn a_field_takes_values_of_its_kind() {
-        let value = |said: &str, field: Value| field_value(said, &field);
-        assert_eq!(value("7", json!({"type": "integer"})), Some(json!(7)));
-        assert_eq!(value("7.5", json!({"type": "integer"})), None);
-        assert_eq!(value("y", json!({"type": "boolean"})), Some(json!(true)));
-        assert_eq!(value("Ada", json!({"type": "string"})), Some(json!("Ada")));
-        assert_eq!(value("x", json!({"type": "string", "enum": ["a", "b"]})), None);
-        assert_eq!(value("", json!({"type": "string"})), None);
-        let titled =
-            json!({"type": "string", "oneOf": [{"const": "r", "title": "Red"}, {"const": "b"}]});
-        assert_eq!(value("Red", titled.clone()), Some(json!("r")));
-        assert_eq!(value("r", titled.clone()), Some(json!("r")));
-        assert_eq!(value("green", titled.clone()), None);
-        assert_eq!(wanted(&titled), "one of Red, b");
-        let several = json!({"type": "array", "items": {"type": "string", "enum": ["a", "b"]}});
-        assert_eq!(value("a, b", several.clone()), Some(json!(["a", "b"])));
-        assert_eq!(value("a, c", several.clone()), None);
-        assert_eq!(wanted(&several), "any of a, b, comma-separated");
-    }
-
-    #[test]
-    fn numbers_choose_and_everything_else_is_an_answer() {
-        let (red, blue) = (json!({"label": "Red"}), json!({"label": "Blue"}));
-        let options = [&red, &blue];
-        let one = |line: &str| chosen(line, &options, false);
-        assert_eq!(one("2").as_deref(), Some("Blue"));
-        assert_eq!(one("none of them").as_deref(), Some("none of them"));
-        for again in ["", "3", "0", "1,2"] {
-            assert_eq!(one(again), None, "{again}");
-        }
-        assert_eq!(chosen("1, 2", &options, true).as_deref(), Some("Red, Blue"));
-        assert_eq!(chosen("1,3", &options, true), None);
-    }
 }

@@ -6,6 +6,7 @@ pub mod descriptor;
 pub mod model;
 pub mod oauth;
 pub mod servers;
+pub mod terminal;
 
 use std::env::VarError;
 use std::ffi::OsString;
@@ -78,7 +79,7 @@ const VAULT_PASSPHRASE: Variable = Variable {
 const VISUAL: Variable = Variable {
     name: "VISUAL",
     default: "EDITOR",
-    meaning: "The editor of `ona memory edit`, a command line.",
+    meaning: "The editor of `ona memory edit` and of the prompt (ctrl+g), a command line.",
 };
 const EDITOR: Variable =
     Variable { name: "EDITOR", default: "`vi`", meaning: "The same, if VISUAL is not set." };
@@ -266,7 +267,8 @@ const READ: &[&Variable] = &[
 /// All variables that ona reads.
 #[cfg(test)]
 fn all_read() -> Vec<&'static Variable> {
-    READ.iter().chain(servers::READ).chain(model::READ).chain(oauth::READ).copied().collect()
+    let parts = [servers::READ, model::READ, oauth::READ, terminal::READ];
+    READ.iter().chain(parts.into_iter().flatten()).copied().collect()
 }
 
 /// Set by ona for the processes it starts.
@@ -386,10 +388,14 @@ pub fn for_children(database: &Path) -> Vec<(OsString, OsString)> {
     vec![(DB.name.into(), database.into())]
 }
 
-/// Whether colour is welcome.
-pub fn colour() -> bool {
+/// Whether the operator wants colour at all.
+pub fn wants_colour() -> bool {
     std::env::var_os(NO_COLOR.name).is_none_or(|value| value.is_empty())
-        && std::io::stdout().is_terminal()
+}
+
+/// Whether colour is welcome on standard output.
+pub fn colour() -> bool {
+    wants_colour() && std::io::stdout().is_terminal() && !crate::output::is_captured()
 }
 
 /// Where secrets are kept that the operator was asked for.

@@ -63,6 +63,12 @@ impl CliError {
         format!("warning: {so}: {}\n{hints}", self.message)
     }
 
+    /// What went wrong, with hints, one below the other.
+    pub fn words(&self) -> String {
+        let hints = self.hints.iter().map(|hint| format!("\nhint: {hint}"));
+        format!("{}{}", self.message, hints.collect::<String>())
+    }
+
     /// The same with a hint: what to do.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {

@@ -6,7 +6,7 @@
 
 use std::sync::mpsc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ona_front::{ClientHandle, Op};
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -24,6 +24,18 @@ const GIT_GRACE: Duration = Duration::from_secs(3);
 /// How long the rest may take: hooks, background commands, servers.
 const LAST_GRACE: Duration = Duration::from_secs(17);
 
+/// Two interrupts within this time end the program, whatever the first one does.
+const PAIR: Duration = Duration::from_millis(1500);
+
+/// What an interrupt does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FirstInterrupt {
+    /// It ends the program.
+    Ends,
+    /// It ends what runs; two in a row end the program.
+    Interrupts,
+}
+
 /// Listens for the signals.
 pub struct Interrupts {
     /// The number of the signal that came, or 0.
@@ -33,6 +45,15 @@ pub struct Interrupts {
 impl Interrupts {
     /// Listens from here on; the first signal ends what runs. `give_up` ends the process if nothing else does.
     pub fn listen(remote: &ClientHandle, give_up: fn(u8)) -> Result<Self, CliError> {
+        Self::listen_with(remote, give_up, FirstInterrupt::Ends)
+    }
+
+    /// The same; an interrupt (Ctrl-C) may end only what runs.
+    pub fn listen_with(
+        remote: &ClientHandle,
+        give_up: fn(u8),
+        first: FirstInterrupt,
+    ) -> Result<Self, CliError> {
         let failed = |error: &dyn std::fmt::Display| {
             CliError::failed(format!("cannot listen for signals: {error}"))
         };
@@ -51,7 +72,10 @@ impl Interrupts {
                     Err(error) => return drop(ready.send(Err(error))),
                 };
                 let _ = ready.send(Ok(()));
-                let number = signals.next().await;
+                let number = match first {
+                    FirstInterrupt::Ends => signals.next().await,
+                    FirstInterrupt::Interrupts => signals.next_after_interrupts(&remote).await,
+                };
                 sender.send_replace(number);
                 remote.send(Op::Quit);
                 sleep(GIT_GRACE).await;
@@ -102,6 +126,19 @@ impl Signals {
             terminate: signal(SignalKind::terminate())?,
             hangup: signal(SignalKind::hangup())?,
         })
+    }
+
+    /// The number of the next one that ends the program. Until then an interrupt ends only what runs.
+    async fn next_after_interrupts(&mut self, remote: &ClientHandle) -> u8 {
+        let mut last: Option<Instant> = None;
+        loop {
+            let number = self.next().await;
+            let again = last.replace(Instant::now()).is_some_and(|last| last.elapsed() < PAIR);
+            if number != 2 || again {
+                return number;
+            }
+            remote.send(Op::Interrupt);
+        }
     }
 
     /// The number of the next one.

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use ona_config::settings::Settings;
 use ona_engine::{EffortSetting, FindModel, ModelAccess, ModelHandle, ModelWords};
 use ona_provider::{
-    Client, Credential, Credentials, Fixed, Model, ProviderKind, Retry, Transport, allowed, resolve,
+    Client, Credential, CredentialError, Credentials, Fetching, Fixed, Model, ProviderKind, Retry,
+    Transport, allowed, resolve,
 };
 use ona_types::Effort;
 
@@ -77,6 +78,49 @@ pub fn connect_model(
         side_usage: Arc::default(),
         budget: Arc::default(),
     })
+}
+
+/// A model that cannot be asked yet: every request fails with this reason.
+pub fn unconnected_model(
+    args: &AgentArgs,
+    model: Model,
+    settings: &Settings,
+    reason: String,
+) -> Option<ModelHandle> {
+    let env = models().ok()?;
+    let credentials: Arc<dyn Credentials> = Arc::new(Missing(reason));
+    let client =
+        Client::new(model.provider, &Transport::to(NOWHERE), credentials, Retry::default()).ok()?;
+    let words = words(Some(args), &env);
+    let (provider, lm_model) = (model.provider, env.lm_model);
+    let aliases = words.aliases(settings).ok()?;
+    let find: FindModel =
+        Arc::new(move |name| resolve(provider, name, &aliases, lm_model.as_deref()));
+    Some(ModelHandle {
+        client: Arc::new(client),
+        max_output: model.max_output.map_or(UNKNOWN_OUTPUT, |most| most.min(MAX_OUTPUT)),
+        thinking: None,
+        effort: wish(args.effort, settings),
+        model,
+        find,
+        side_usage: Arc::default(),
+        budget: Arc::default(),
+    })
+}
+
+/// No credential, for a reason.
+struct Missing(String);
+
+impl Credentials for Missing {
+    fn credential(&self) -> Fetching<'_, Credential> {
+        Box::pin(async {
+            Err(CredentialError { source_name: "anywhere".to_owned(), reason: self.0.clone() })
+        })
+    }
+
+    fn source(&self) -> &str {
+        "none"
+    }
 }
 
 /// The thinking budget that the model supports; warns if it is another one than configured.

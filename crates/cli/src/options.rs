@@ -65,6 +65,12 @@ pub struct Options {
     #[arg(long, requires = "asks")]
     pub ask: bool,
 
+    /// Plain lines instead of a drawn interface, for terminals that cannot move a cursor and for screen readers
+    ///
+    /// TERM=dumb and ONA_SCREEN_READER=1 mean the same. Questions are answered with a letter and Enter.
+    #[arg(long, conflicts_with_all = ["eval", "print", "transition", "init_db", "init_only"])]
+    pub plain: bool,
+
     /// Create or upgrade the database, and print its path
     #[arg(long)]
     pub init_db: bool,

@@ -1,7 +1,9 @@
 //! Printing, also to a pipe that is already closed.
 
 use std::borrow::Cow;
+use std::cell::RefCell;
 use std::io::{self, IsTerminal as _, Write};
+use std::sync::{PoisonError, RwLock};
 
 use serde_json::Value;
 
@@ -12,8 +14,61 @@ pub fn print_line(line: &str) -> io::Result<()> {
     print(&format!("{line}\n"))
 }
 
+thread_local! {
+    /// What this thread prints, if somebody else shows it.
+    static CAPTURED: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+/// Shows messages, if not standard error does.
+type Sink = Box<dyn Fn(&str) + Send + Sync>;
+
+/// Where messages go while the terminal belongs to an interface.
+static SINK: RwLock<Option<Sink>> = RwLock::new(None);
+
+/// Runs something whose output is not printed, and returns that.
+pub fn capture<T>(work: impl FnOnce() -> T) -> (T, String) {
+    CAPTURED.set(Some(String::new()));
+    let done = work();
+    (done, CAPTURED.take().unwrap_or_default())
+}
+
+/// Whether what this thread prints is captured.
+pub fn is_captured() -> bool {
+    CAPTURED.with_borrow(Option::is_some)
+}
+
+/// Keeps a text if this thread's output is captured; otherwise `false`.
+fn captured(text: &str) -> bool {
+    CAPTURED.with_borrow_mut(|captured| match captured {
+        Some(all) => {
+            all.push_str(text);
+            true
+        }
+        None => false,
+    })
+}
+
+/// From now on, messages of this process go there: the terminal belongs to an interface. `None` ends it.
+pub fn send_messages_to(sink: Option<Sink>) {
+    *SINK.write().unwrap_or_else(PoisonError::into_inner) = sink;
+}
+
+/// Gives a message to whoever shows messages; `false` if nobody does.
+fn shown_elsewhere(text: &str) -> bool {
+    match &*SINK.read().unwrap_or_else(PoisonError::into_inner) {
+        Some(sink) => {
+            sink(text.trim_end());
+            true
+        }
+        None => false,
+    }
+}
+
 /// Prints text on standard output, as [`print_line`]. Whatever it is, on a terminal it is only text.
 pub fn print(text: &str) -> io::Result<()> {
+    if captured(text) || shown_elsewhere(text) {
+        return Ok(());
+    }
     let mut stdout = io::stdout().lock();
     let text = if stdout.is_terminal() { Cow::Owned(for_terminal(text)) } else { text.into() };
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
@@ -32,7 +87,10 @@ pub fn print_list(text: &str, note: &str) -> io::Result<()> {
 
 /// Prints on standard error, without secrets; if that fails, only the exit code tells.
 pub fn complain(text: &str) {
-    let _ = io::stderr().write_all(plain(&masked_message(text)).as_bytes());
+    let text = plain(&masked_message(text));
+    if !captured(&text) && !shown_elsewhere(&text) {
+        let _ = io::stderr().write_all(text.as_bytes());
+    }
 }
 
 /// From now on a panic is told as an error of ona, without secrets: what it says may hold one.
@@ -45,7 +103,10 @@ pub fn tell_panics() {
             place.unwrap_or_default(),
             said.unwrap_or_default()
         );
-        let _ = io::stderr().write_all(plain(&text).as_bytes());
+        let text = plain(&text);
+        if !shown_elsewhere(&text) {
+            let _ = io::stderr().write_all(text.as_bytes());
+        }
     }));
 }
 

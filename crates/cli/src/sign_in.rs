@@ -6,10 +6,12 @@ use std::time::Duration;
 
 use ona_auth::oauth::{self, Login, OauthConfig, SignIn};
 use ona_auth::{Kept, Vault};
+use ona_front::{AskRequest, CoreEnd, HumanAnswer, Wants};
 use ona_http::callback::Callback;
 use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use crate::bootstrap::runtime;
@@ -52,6 +54,12 @@ pub fn login(config: &OauthConfig, no_browser: bool) -> Result<ExitCode, CliErro
 }
 
 fn keep(vault: &Vault, login: &Login) -> Result<(), CliError> {
+    print_line(&kept(vault, login)?)
+        .map_err(|error| CliError::failed(format!("done, but cannot print the result: {error}")))
+}
+
+/// Stores a login; a line about it.
+fn kept(vault: &Vault, login: &Login) -> Result<String, CliError> {
     secrets::learned().learn(login.secrets());
     let kept = oauth::keep(vault, login).map_err(|error| CliError::failed(error.to_string()))?;
     let who = login.account.as_deref().map(|account| format!(" as {}", plain(account)));
@@ -59,8 +67,61 @@ fn keep(vault: &Vault, login: &Login) -> Result<(), CliError> {
         Kept::Keyring => "the system's keyring",
         Kept::File => "an encrypted file",
     };
-    print_line(&format!("signed in{}; the login is kept in {place}", who.unwrap_or_default()))
-        .map_err(|error| CliError::failed(format!("done, but cannot print the result: {error}")))
+    Ok(format!("signed in{}; the login is kept in {place}", who.unwrap_or_default()))
+}
+
+/// Signs in within an interactive session: the browser comes back here, or its address is pasted into the front-end.
+pub async fn login_in_session(
+    config: &OauthConfig,
+    front: &CoreEnd,
+    cancel: &CancellationToken,
+) -> Result<String, CliError> {
+    let within = sign_in_within()?;
+    let vault = tokens::open_vault()?;
+    oauth::stored(&vault).map_err(|error| CliError::failed(error.to_string()))?;
+    let callback = Callback::listen(0, "127.0.0.1").await.map_err(failed)?;
+    let sign_in = SignIn::begin(config, callback.url()).map_err(failed)?;
+    browser::open(sign_in.url.as_str())?;
+    // When the browser has come back, nobody is asked any more.
+    let asking = cancel.child_token();
+    let pasted = pasted_in_session(front, &sign_in, &asking);
+    let state = sign_in.state.clone();
+    let code = tokio::select! {
+        came = in_time(within, callback.visited(&state)) => {
+            let came = came?.map_err(|denial| refused(&denial.to_string()))?;
+            parameter(&came, "code").ok_or_else(|| failed("no code came back"))?
+        }
+        code = pasted => code?,
+    };
+    asking.cancel();
+    let login = sign_in.redeem(&code).await.map_err(failed)?;
+    kept(&vault, &login)
+}
+
+/// Asks the front-end for the code until it is one of this sign-in.
+async fn pasted_in_session(
+    front: &CoreEnd,
+    sign_in: &SignIn,
+    cancel: &CancellationToken,
+) -> Result<String, CliError> {
+    let input = json!({"url": sign_in.url.as_str()});
+    let mut request =
+        AskRequest::new(Wants::Code, "login", input, "the sign-in waits for the browser");
+    loop {
+        let given = match front.ask(request.clone(), cancel).await {
+            HumanAnswer::Allow { input, .. } => input.unwrap_or_default(),
+            // Nobody can paste anything; the browser may still come back.
+            HumanAnswer::Unasked { .. } => std::future::pending().await,
+            HumanAnswer::Deny { .. } => return Err(CliError::failed("not signed in")),
+        };
+        match pasted(given["code"].as_str().unwrap_or_default()) {
+            Some((Pasted::Code(code), state)) if state == sign_in.state => return Ok(code),
+            Some((Pasted::Denial(why), state)) if state == sign_in.state => {
+                return Err(refused(&why));
+            }
+            _ => request.checks = vec!["that is not a code of this sign-in".to_owned()],
+        }
+    }
 }
 
 /// Waits for something that a human does.

@@ -23,10 +23,12 @@ use crate::trace::Trace;
 #[derive(Debug, Parser)]
 #[command(
     version,
-    arg_required_else_help = true,
     // `ona help` also has pages.
     disable_help_subcommand = true,
     after_help = "Examples:
+  ona
+  ona 'fix the failing test'
+  ona --continue
   ona -p 'what does this project do?'
   git diff | ona -p 'review this' --model opus --output-format json
   ona -p 'go on' --continue
@@ -34,6 +36,9 @@ use crate::trace::Trace;
   ona --eval '{\"tool\":\"Bash\",\"input\":{\"command\":\"git status\"}}' --cwd ~/project
   echo '{\"tool\":\"Glob\",\"input\":{\"pattern\":\"**/*.rs\"}}' | ona --eval -
   ona doctor
+
+Without -p and without a command, an interactive session starts in the terminal;
+`ona help interactive` describes it.
 
 Exit codes: 0 done and recorded (also if the tool's result is an error), 1 failed
 (with -p: the turn ended in an error, at a limit, or was stopped), 2 wrong usage
@@ -52,6 +57,17 @@ pub struct Cli {
 }
 
 impl Cli {
+    /// Whether an interactive session is wanted: no command is given, and nothing else to do.
+    pub fn is_interactive(&self) -> bool {
+        let Options { eval, transition, init_db, agent, .. } = &self.options;
+        self.command.is_none()
+            && !agent.print
+            && !agent.init_only
+            && eval.is_none()
+            && transition.is_none()
+            && !init_db
+    }
+
     /// Whether programs may be started that must not see ona's credentials: commands, servers, a browser. Not of
     /// `ona hook`, which starts the operator's own hooks and has to be quick.
     pub fn starts_programs(&self) -> bool {
@@ -319,7 +335,7 @@ pub enum Command {
     /// Serve a model on loopback that answers from a script (for experiments and tests)
     #[command(hide = true)]
     ScriptedModel {
-        /// A file with one answer per line: {"text": …, "calls": [{"id": …, "tool": …, "input": {…}}]}
+        /// A file with one answer per line: {"text": …, "calls": [{"id": …, "tool": …, "input": {…}}], "pause_ms": …}
         replies: PathBuf,
     },
 }
@@ -419,7 +435,33 @@ pub fn parse() -> Result<Cli, CliError> {
             },
         }
     })?;
-    Ok(Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit()))
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    if cli.is_interactive()
+        && let Some(word) = cli.options.agent.prompt.as_deref().filter(|word| !word.contains(' '))
+        && let Some(meant) = ona_types::nearest(word, names().iter().map(String::as_str))
+    {
+        return Err(CliError::usage(format!("unknown command `{word}`"))
+            .hint(format!("did you mean `ona {meant}`?")));
+    }
+    Ok(cli)
+}
+
+/// Parses a command line that was typed within a session.
+pub fn parse_words(words: &[String]) -> Result<Cli, CliError> {
+    let words = std::iter::once("ona").chain(words.iter().map(String::as_str));
+    let matches = Cli::command().try_get_matches_from(words);
+    let cli = matches.and_then(|matches| Cli::from_arg_matches(&matches));
+    cli.map_err(|error| {
+        let text = error.to_string();
+        CliError::usage(text.trim_end().strip_prefix("error: ").unwrap_or(&text).to_owned())
+    })
+}
+
+/// The names of the commands that users see.
+fn names() -> Vec<String> {
+    let command = Cli::command();
+    let shown = command.get_subcommands().filter(|command| !command.is_hide_set());
+    shown.map(|command| command.get_name().to_owned()).collect()
 }
 
 /// Ends the program as clap does, unless the message would tell a secret that stands in the command line.
@@ -438,20 +480,15 @@ fn told(error: &clap::Error) -> CliError {
 
 /// A command's name that is misspelled, and the command: without `-p` it was read as a prompt.
 fn misspelled(error: &clap::Error, words: &[String]) -> Option<(String, String)> {
-    if error.kind() != ErrorKind::MissingRequiredArgument {
+    if !matches!(error.kind(), ErrorKind::MissingRequiredArgument | ErrorKind::UnknownArgument) {
         return None;
     }
-    let command = Cli::command();
-    let names: Vec<&str> = command
-        .get_subcommands()
-        .filter(|command| !command.is_hide_set())
-        .map(clap::Command::get_name)
-        .collect();
-    if words.iter().any(|word| names.contains(&word.as_str())) {
+    let names = names();
+    if words.iter().any(|word| names.contains(word)) {
         return None;
     }
     words.iter().find_map(|word| {
-        let meant = ona_types::nearest(word, names.iter().copied())?;
+        let meant = ona_types::nearest(word, names.iter().map(String::as_str))?;
         Some((word.clone(), meant.to_owned()))
     })
 }

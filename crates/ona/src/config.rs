@@ -209,8 +209,9 @@ fn set(cli: &Options, roots: &Roots, setting: &Setting<'_>) -> Result<String, Cl
         checked => checked?,
     };
     let unknown = if force { UnknownKeys::Kept } else { UnknownKeys::Refused };
-    let (file, odd) =
+    let (saved, odd) =
         settings::set(destination, &parts, &value, roots, unknown).map_err(refused)?;
+    let file = saved.file;
     for odd in odd {
         complain(&format!("warning: {}: {odd}\n", file.display()));
     }

@@ -93,7 +93,11 @@ pub fn run(cli: &Options, live: bool) -> Result<ExitCode, CliError> {
         };
         let mut agent = agent?;
         say(&format!("In {}, with {}:\n\n> {PROMPT}\n\n", project.display(), agent.model().wire))?;
-        remote.send(Op::Submit { prompt: PROMPT.to_owned(), attachments: Vec::new() });
+        remote.send(Op::Submit {
+            prompt: PROMPT.to_owned(),
+            attachments: Vec::new(),
+            mentions: false,
+        });
         remote.send(Op::End);
         let shown = tokio::spawn(async move {
             let mut last = None;

@@ -41,6 +41,7 @@ macro_rules! topics {
 /// Every page, in the order in which they are listed.
 const TOPICS: &[Topic] = topics! {
     "cold-start", "OPERATOR_COLD_START.md", "from a clean clone to the first turn; the providers";
+    "interactive", "INTERACTIVE.md", "the session in the terminal: keys, dialogs, commands";
     "headless", "HEADLESS.md", "ona -p in scripts: input, output, exit codes, sessions";
     "credentials", "CREDENTIALS.md", "where credentials come from, where they are kept, what is masked";
     "environment", "ENVIRONMENT.md", "every environment variable";

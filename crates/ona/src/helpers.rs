@@ -125,6 +125,9 @@ pub fn scripted_model(file: &std::path::Path) -> Result<ExitCode, CliError> {
             reply = reply.search(&said(&search["query"]), &found);
         }
         reply = reply.text(said(&value["text"]));
+        if let Some(pause) = value["pause_ms"].as_u64() {
+            reply = reply.slow(std::time::Duration::from_millis(pause));
+        }
         for call in value["calls"].as_array().into_iter().flatten() {
             let text = |key: &str| call[key].as_str().unwrap_or_default();
             reply = reply.call(text("id"), text("tool"), call["input"].clone());

@@ -25,6 +25,7 @@ mod operator;
 mod plan;
 mod plugin;
 mod print;
+mod repl;
 mod schema;
 mod serve;
 mod sessions;
@@ -35,7 +36,7 @@ mod workspace;
 
 use std::process::ExitCode;
 
-use ona_cli::{CliError, agent_args, output};
+use ona_cli::{CliError, output};
 
 use crate::args::{Cli, Command, Schema};
 
@@ -50,7 +51,13 @@ fn main() -> ExitCode {
         ona_cli::env::descriptor::take_oauth_descriptor();
         ona_sandbox::adopt_orphans();
         debug::listen(&cli.options)?;
-        dispatch(&cli)
+        match cli.is_interactive() {
+            true => {
+                governed::check(&cli)?;
+                repl::run(cli.options)
+            }
+            false => dispatch(&cli),
+        }
     });
     let code = outcome.unwrap_or_else(|error| {
         output::complain(&error.to_string());
@@ -74,6 +81,7 @@ fn give_up(signal: u8) {
     std::process::exit(128 + i32::from(signal));
 }
 
+/// Runs a command line.
 fn dispatch(cli: &Cli) -> Result<ExitCode, CliError> {
     let other = cli.options.eval.is_some()
         || cli.options.transition.is_some()
@@ -127,12 +135,8 @@ fn dispatch(cli: &Cli) -> Result<ExitCode, CliError> {
         None => match (&cli.options.eval, &cli.options.transition) {
             (Some(call), _) => eval::run(call, options),
             (None, Some(phase)) => eval::transition(phase, options),
-            (None, None) => {
-                Err(CliError::usage("nothing to do").hint(match cli.options.agent.takes_words() {
-                    true => agent_args::TAKES_WORDS,
-                    false => "`ona --help` lists commands and options",
-                }))
-            }
+            (None, None) => Err(CliError::usage("an interactive session cannot be started here")
+                .hint("`ona --help` lists commands and options")),
         },
     }
 }

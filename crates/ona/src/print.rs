@@ -27,14 +27,11 @@ use printer::Printer;
 
 pub fn run(cli: &Options) -> Result<ExitCode, CliError> {
     let args = &cli.agent;
-    if args.max_budget_usd.is_some_and(|most| most.is_nan() || most <= 0.0) {
-        return Err(CliError::usage("--max-budget-usd must be more than 0")
-            .hint("give an amount in US dollars, such as 0.50"));
-    }
+    check_budget(args)?;
     if let Some(done) = crate::auth::by_slash(cli)? {
         return Ok(done);
     }
-    args.check_rules()?;
+    check(args)?;
     if cli.conversation.is_some() {
         return Err(CliError::usage("--conversation cannot be combined with -p")
             .hint("continue a session with --resume ID; `ona sessions list` lists the sessions"));
@@ -119,8 +116,27 @@ pub fn run(cli: &Options) -> Result<ExitCode, CliError> {
     Ok(signal.map_or(code, |signal| ExitCode::from(128 + signal)))
 }
 
+fn check_budget(args: &AgentArgs) -> Result<(), CliError> {
+    match args.max_budget_usd.is_some_and(|most| most.is_nan() || most <= 0.0) {
+        true => Err(CliError::usage("--max-budget-usd must be more than 0")
+            .hint("give an amount in US dollars, such as 0.50")),
+        false => Ok(()),
+    }
+}
+
+/// Refuses options that no session could start with.
+pub fn check(args: &AgentArgs) -> Result<(), CliError> {
+    check_budget(args)?;
+    args.check_rules()
+}
+
+/// Refuses directories that could not be used.
+pub fn check_directories(args: &AgentArgs, cwd: &Path) -> Result<(), CliError> {
+    given::check(args, cwd)
+}
+
 /// The session that the command line asks for.
-fn which(args: &AgentArgs) -> Result<Which, CliError> {
+pub fn which(args: &AgentArgs) -> Result<Which, CliError> {
     let goes_on = args.continue_ || args.resume.is_some();
     if args.no_session_persistence && goes_on {
         return Err(CliError::usage(
@@ -158,7 +174,7 @@ pub fn session_name(name: &str) -> Result<String, CliError> {
 }
 
 /// How the agent works, as the command line and the environment say.
-fn options(args: &AgentArgs, cwd: &Path) -> Result<AgentOptions, CliError> {
+pub fn options(args: &AgentArgs, cwd: &Path) -> Result<AgentOptions, CliError> {
     let models = models()?;
     Ok(AgentOptions {
         prompt: given::first_words(args, cwd)?,

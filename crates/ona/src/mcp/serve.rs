@@ -188,7 +188,7 @@ impl Worker<'_> {
                 continue;
             }
             let answer = match self.session(&mut session).await {
-                Ok(session) => self.call(session, &job).await,
+                Ok(session) => Box::pin(self.call(session, &job)).await,
                 Err(error) => failed(error.to_string()),
             };
             // Whoever asked may have gone.

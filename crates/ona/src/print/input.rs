@@ -115,7 +115,7 @@ pub(super) fn feed(
     match (args.input_format, prompt) {
         _ if args.init_only => {}
         (InputFormat::Text, Some(prompt)) => {
-            remote.send(Op::Submit { prompt, attachments: Vec::new() });
+            remote.send(Op::Submit { prompt, attachments: Vec::new(), mentions: false });
         }
         (InputFormat::Text, None) => remote.send(Op::Continue),
         (InputFormat::StreamJson, _) => {
@@ -135,7 +135,7 @@ pub(super) fn feed(
                                 let said = json::replay(session_id, &content);
                                 let _ = print_line(&said.to_string());
                             }
-                            remote.send(Op::Submit { prompt: text, attachments });
+                            remote.send(Op::Submit { prompt: text, attachments, mentions: false });
                         }
                         Ok(None) => {}
                         Err(why) => complain(&format!("warning: skipped a line of input: {why}\n")),

@@ -60,7 +60,7 @@ fn a_misspelled_command_is_told_the_right_one() {
     let told = said(&project, &["doctr"], 2);
     assert_eq!(told, "error: unknown command `doctr`\nhint: did you mean `ona doctor`?\n");
     // This resembles no command.
-    assert!(said(&project, &["what is this?"], 2).contains("--print"));
+    assert!(said(&project, &["what is this?"], 2).contains("`ona -p"));
 }
 
 #[test]

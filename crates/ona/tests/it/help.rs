@@ -11,8 +11,9 @@ use serde_json::Value;
 use crate::project;
 
 /// Every page, in the order in which they are listed.
-const TOPICS: [&str; 13] = [
+const TOPICS: [&str; 14] = [
     "cold-start",
+    "interactive",
     "headless",
     "credentials",
     "environment",
@@ -48,7 +49,7 @@ fn commands_and_topics_are_listed() {
     let json: Value = serde_json::from_str(&help(&project, &["--json"])).unwrap();
     let names = json["topics"].as_array().unwrap().iter().map(|topic| topic["topic"].as_str());
     assert_eq!(names.collect::<Vec<_>>(), TOPICS.map(Some));
-    assert_eq!(json["topics"][4]["title"], "Hooks");
+    assert_eq!(json["topics"][5]["title"], "Hooks");
 }
 
 #[test]

@@ -47,6 +47,7 @@ mod plugins;
 mod print;
 mod prune;
 mod read;
+mod repl;
 mod roles;
 mod search;
 mod secrets;

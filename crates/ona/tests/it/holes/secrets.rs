@@ -64,7 +64,10 @@ const TRIED: [&str; 9] = [
 
 /// Columns that hold what ona itself writes, or texts that pass the same function on their way.
 #[rustfmt::skip]
-const OTHERS: [&str; 142] = [
+const OTHERS: [&str; 145] = [
+    "typed_prompts.project_dir",
+    "typed_prompts.text",
+    "typed_prompts.typed_at",
     "call_ids.session_id",
     "call_ids.tool_use_id",
     "agent_runs.agent_type",

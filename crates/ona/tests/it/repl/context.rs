@@ -1,0 +1,185 @@
+//! Commands about what the model sees and what it costs.
+
+use ona_provider::Usage;
+
+use super::*;
+use crate::project;
+
+fn used() -> (Project, Server, Pty) {
+    let project = project();
+    let usage = Usage { input_tokens: 12_345, output_tokens: 678, ..Usage::default() };
+    let server = model([
+        Reply::say("Noted.").usage(usage),
+        Reply::say("SUMMARY: a tree is to be planted."),
+        Reply::say("A tree."),
+    ]);
+    user_settings(
+        &project,
+        &json!({"hooks": {
+            "PreCompact": hook("", "cat > /dev/null"), "PostCompact": hook("", "cat > /dev/null"),
+            "SessionStart": hook("compact", "cat > /dev/null"),
+        }}),
+    );
+    let pty = start(&project, &server, &[]);
+    answers(&pty, "plant a tree", "Noted.");
+    ready(&pty);
+    (project, server, pty)
+}
+
+#[test]
+fn compact_summarises_with_the_instructions_given() {
+    let (project, server, pty) = used();
+    answers(&pty, "/compact keep the tree", "the conversation was compacted");
+    let asked = &server.requests()[1].body;
+    assert!(asked.to_string().contains("keep the tree"), "{asked}");
+    ready(&pty);
+    answers(&pty, "what was it?", "A tree.");
+    let told = last_told(&server);
+    assert!(told.contains("SUMMARY: a tree is to be planted."), "{told}");
+    let hooks = project.sql(
+        "SELECT hook_event, coalesce(json_extract(input_json, '$.trigger'), json_extract(input_json, '$.source'))
+         FROM hook_invocations ORDER BY id",
+    );
+    assert_eq!(hooks, ["PreCompact|manual", "PostCompact|manual", "SessionStart|compact"]);
+}
+
+#[test]
+fn compact_without_a_conversation_says_so() {
+    let (project, server) = (project(), model([]));
+    let pty = start(&project, &server, &[]);
+    answers(&pty, "/compact", "compacted");
+    ready(&pty);
+    assert!(server.requests().is_empty(), "there is nothing to summarise");
+}
+
+#[test]
+fn context_shows_what_fills_it() {
+    let (_project, _server, pty) = used();
+    let shown = answers(&pty, "/context", "Free");
+    assert!(
+        shown.contains("13 023 of 200 000 tokens (6 %)") || shown.contains("12 345 of 200 000"),
+        "{shown}"
+    );
+    assert!(shown.contains("Messages") && shown.contains('■'), "{shown}");
+    pty.wait_for("context 6%");
+}
+
+#[test]
+fn cost_and_usage_show_tokens_and_money() {
+    let (_project, _server, pty) = used();
+    for name in ["/cost", "/usage"] {
+        let shown = answers(&pty, name, "Total cost");
+        assert!(shown.contains("12 345") && shown.contains("678"), "{shown}");
+        assert!(shown.contains("claude-sonnet-4"), "{shown}");
+        ready(&pty);
+    }
+    // 12,345 at 3 and 678 at 15 dollars per million.
+    pty.wait_for("$0.0472");
+}
+
+#[test]
+fn cost_before_a_question_is_nothing() {
+    let project = project();
+    let pty = start_alone(&project);
+    answers(&pty, "/cost", "cost $0.0000");
+}
+
+#[test]
+fn stats_show_days_and_the_range_changes() {
+    let (_project, _server, pty) = used();
+    pty.line("/stats");
+    let shown = pty.wait_for("Use by day (30d)");
+    assert!(
+        shown.contains("13 023 tokens") && shown.contains("most used model: claude-sonnet-4"),
+        "{shown}"
+    );
+    pty.send("r");
+    pty.wait_for("Use by day (all)");
+    pty.send("r");
+    pty.wait_for("Use by day (7d)");
+    close(&pty);
+    answers(&pty, "/stats 1y", "unknown range");
+}
+
+#[test]
+fn insights_report_on_the_sessions_of_the_directory() {
+    let (_project, _server, pty) = used();
+    let shown = answers(&pty, "/insights", "Sessions of this directory");
+    assert!(shown.contains("1 session, 1 prompt"), "{shown}");
+    assert!(shown.contains("plant a tree"), "{shown}");
+}
+
+#[test]
+fn memory_shows_and_forgets() {
+    let project = project();
+    project.file("CLAUDE.md", "Mind the gap.\n");
+    let pty = start_alone(&project);
+    answers(&pty, "# the gap is wide", "saved ");
+    ready(&pty);
+    pty.line("/memory");
+    let shown = pty.wait_for("4. the gap is wide");
+    for row in ["CLAUDE.md", "CLAUDE.local.md", "not there yet"] {
+        assert!(shown.contains(row), "{row}: {shown}");
+    }
+    pty.send("4");
+    pty.wait_gone("Esc closes");
+    ready(&pty);
+    let id = project.sql("SELECT id FROM memories").remove(0);
+    answers(&pty, &format!("/memory forget {id}"), &id);
+    until("it is forgotten", || project.sql("SELECT id FROM memories").is_empty());
+    ready(&pty);
+    answers(&pty, "/memory nonsense", "unknown choice");
+}
+
+#[test]
+fn memory_opens_a_file_in_the_editor() {
+    let project = project();
+    project.file("CLAUDE.md", "Mind the gap.\n");
+    let editor = "sh -c 'echo edited >> \"$1\"' x";
+    let options = PtyOptions::default().env("ANTHROPIC_API_KEY", KEY).env("EDITOR", editor);
+    let pty = start_in(&project, &[], options);
+    pty.line("/memory");
+    pty.wait_for("1. Edit ");
+    pty.send("1");
+    until("the editor", || project.content("CLAUDE.md").contains("edited"));
+    pty.wait_whole("is read again with the next session");
+    ready(&pty);
+}
+
+#[test]
+fn diff_shows_uncommitted_changes_and_those_of_a_prompt() {
+    let project = project();
+    let file = project.file("a.txt", "one\ntwo\n");
+    crate::trust::git(&project, &["init", "-q"]);
+    crate::trust::git(&project, &["add", "."]);
+    crate::trust::git(&project, &["commit", "-q", "-m", "first"]);
+    let server = model([
+        Reply::new().call("toolu_r", "Read", json!({"file_path": file})),
+        Reply::new().call(
+            "toolu_e",
+            "Edit",
+            json!({"file_path": file, "old_string": "two", "new_string": "zwei"}),
+        ),
+        Reply::say("Edited."),
+    ]);
+    let pty = start(&project, &server, &["--permission-mode", "acceptEdits"]);
+    answers(&pty, "/diff", "no changes");
+    ready(&pty);
+    answers(&pty, "translate it", "Edited.");
+    ready(&pty);
+    pty.line("/diff");
+    let shown = pty.wait_for("Esc leaves");
+    assert!(
+        shown.contains("uncommitted changes") && shown.contains("prompt: translate it"),
+        "{shown}"
+    );
+    assert!(shown.contains("❯ a.txt") && shown.contains("+1 -1"), "{shown}");
+    pty.key(Key::Enter);
+    pty.wait_for("zwei");
+    pty.key(Key::Backspace);
+    pty.wait_for("❯ a.txt");
+    pty.key(Key::Right);
+    pty.wait_for("a.txt");
+    pty.key(Key::Esc);
+    ready(&pty);
+}

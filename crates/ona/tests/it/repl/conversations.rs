@@ -1,0 +1,301 @@
+//! Commands about sessions: `/clear`, `/resume`, `/branch`, `/rename`, `/export`, `/copy`, `/add-dir`.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use ona_testkit::pty::Exit;
+
+use super::*;
+use crate::project;
+
+/// What was copied with OSC 52.
+fn copied(pty: &Pty) -> Option<String> {
+    let raw = String::from_utf8_lossy(&pty.raw()).into_owned();
+    let rest = raw.rsplit_once("\x1b]52;c;")?.1;
+    let end = rest.find(['\x1b', '\x07'])?;
+    Some(String::from_utf8(STANDARD.decode(&rest[..end]).unwrap()).unwrap())
+}
+
+#[test]
+fn clear_starts_a_new_conversation_and_its_hooks_are_on_record() {
+    for name in ["/clear", "/reset", "/new"] {
+        let project = project();
+        user_settings(
+            &project,
+            &json!({"hooks": {
+                "SessionStart": hook("", "cat > /dev/null"), "SessionEnd": hook("", "cat > /dev/null"),
+            }}),
+        );
+        let server = model([Reply::say("Noted."), Reply::say("No idea.")]);
+        let pty = start(&project, &server, &[]);
+        answers(&pty, "the word is xylophone", "Noted.");
+        ready(&pty);
+        answers(&pty, name, "a new conversation");
+        ready(&pty);
+        answers(&pty, "what is the word?", "No idea.");
+        assert!(!last_told(&server).contains("xylophone"), "{}", last_told(&server));
+        assert_eq!(project.sql("SELECT count(*) FROM sessions"), ["2"]);
+        let hooks = project.sql(
+            "SELECT hook_event, coalesce(json_extract(input_json, '$.source'), json_extract(input_json, '$.reason'))
+             FROM hook_invocations ORDER BY id",
+        );
+        assert_eq!(
+            hooks,
+            ["SessionStart|startup", "SessionEnd|clear", "SessionStart|clear"],
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn clear_takes_a_name_and_forgets_the_history_of_prompts() {
+    let (project, server) = (project(), model([Reply::say("Noted.")]));
+    let pty = start(&project, &server, &[]);
+    answers(&pty, "an old prompt", "Noted.");
+    ready(&pty);
+    answers(&pty, "/clear second try", "a new conversation");
+    ready(&pty);
+    pty.wait_for(" second try ──");
+    pty.key(Key::Up);
+    assert!(!pty.settled().contains("> an old prompt\n──"), "{}", pty.screen());
+}
+
+/// A session with two prompts; its id.
+fn earlier(project: &Project, server: &Server) -> String {
+    let pty = start(project, server, &[]);
+    answers(&pty, "plant a tree", "A tree.");
+    ready(&pty);
+    pty.line("/exit");
+    assert_eq!(pty.wait_exit(), Exit::Code(0));
+    let whole = pty.whole();
+    let id = whole.rsplit("ona --resume ").next().unwrap().split_whitespace().next().unwrap();
+    assert_eq!(project.sql("SELECT session_id FROM sessions"), [id]);
+    id.to_owned()
+}
+
+#[test]
+fn resume_lists_earlier_sessions_and_opens_the_chosen_one() {
+    let project = project();
+    let server = model([Reply::say("A tree."), Reply::say("Here."), Reply::say("It was a tree.")]);
+    user_settings(
+        &project,
+        &json!({"hooks": {
+            "SessionStart": hook("", "cat > /dev/null"), "SessionEnd": hook("", "cat > /dev/null"),
+        }}),
+    );
+    let id = earlier(&project, &server);
+    let pty = start(&project, &server, &[]);
+    answers(&pty, "are you there?", "Here.");
+    ready(&pty);
+    pty.line("/resume");
+    let shown = pty.wait_for("Resume a session");
+    assert!(shown.contains("❯ 1. plant a tree") && shown.contains("1 prompt"), "{shown}");
+    assert!(!shown.contains("2. "), "the present one is not listed: {shown}");
+    pty.key(Key::Enter);
+    let shown = pty.wait_whole(&format!("continued session {id}"));
+    assert!(shown.contains("> plant a tree") && shown.contains("● A tree."), "{shown}");
+    ready(&pty);
+    answers(&pty, "what was it?", "It was a tree.");
+    let told = last_told(&server);
+    assert!(told.contains("plant a tree") && !told.contains("are you there"), "{told}");
+    let hooks = project.sql(
+        "SELECT hook_event, coalesce(json_extract(input_json, '$.source'), json_extract(input_json, '$.reason'))
+         FROM hook_invocations ORDER BY id",
+    );
+    assert_eq!(hooks[3..], ["SessionEnd|resume", "SessionStart|resume"], "{hooks:?}");
+}
+
+#[test]
+fn resume_takes_an_id_or_a_name_and_a_wrong_one_is_told() {
+    let project = project();
+    let server = model([Reply::say("A tree.")]);
+    let id = earlier(&project, &server);
+    let pty = start(&project, &server, &[]);
+    answers(&pty, "/continue no-such-session", "no-such-session");
+    ready(&pty);
+    answers(&pty, &format!("/resume {id}"), &format!("continued session {id}"));
+    ready(&pty);
+    answers(&pty, "/rename the tree", "the session is called the tree now");
+    ready(&pty);
+    answers(&pty, "/clear", "a new conversation");
+    ready(&pty);
+    answers(&pty, "/resume the tree", &format!("continued session {id}"));
+    pty.wait_for(" the tree ──");
+    pty.wait_until(|_| pty.title().contains("the tree"));
+}
+
+#[test]
+fn the_picker_previews_and_renames() {
+    let project = project();
+    let server = model([Reply::say("A tree.")]);
+    let id = earlier(&project, &server);
+    let pty = start(&project, &server, &[]);
+    pty.line("/resume");
+    pty.wait_for("p preview");
+    pty.send("p");
+    let shown = pty.wait_for("Preview");
+    assert!(shown.contains("> plant a tree") && shown.contains("A tree."), "{shown}");
+    pty.send("2");
+    pty.wait_for("Resume a session");
+    pty.send("r");
+    pty.wait_for("New name:");
+    pty.line("my oak");
+    pty.wait_whole("is called my oak now");
+    let named = format!("SELECT session_id FROM sessions WHERE session_id = '{id}'");
+    assert_eq!(project.sql(&named), [id.as_str()]);
+    ready(&pty);
+    pty.line("/resume");
+    pty.wait_for("❯ 1. my oak");
+}
+
+#[test]
+fn the_picker_comes_with_r_and_continue_takes_the_last() {
+    let project = project();
+    let server = model([Reply::say("A tree."), Reply::say("Still a tree.")]);
+    earlier(&project, &server);
+    let pty = project.pty(["--resume"], with(&server));
+    pty.wait_for("❯ 1. plant a tree");
+    drop(pty);
+    let pty = project.pty(["--continue"], with(&server));
+    pty.wait_for("● A tree.");
+    ready(&pty);
+    answers(&pty, "and now?", "Still a tree.");
+    assert!(last_told(&server).contains("plant a tree"));
+}
+
+#[test]
+fn branch_goes_on_in_a_copy_and_the_original_stays() {
+    for name in ["/branch", "/fork"] {
+        let project = project();
+        let server = model([Reply::say("A tree."), Reply::say("An oak.")]);
+        let pty = start(&project, &server, &[]);
+        answers(&pty, name, "there is no conversation to branch yet");
+        ready(&pty);
+        answers(&pty, "plant a tree", "A tree.");
+        ready(&pty);
+        let original = project.sql("SELECT session_id FROM sessions").remove(0);
+        answers(&pty, &format!("{name} oak"), &format!("the original is session {original}"));
+        ready(&pty);
+        answers(&pty, "make it an oak", "An oak.");
+        assert!(last_told(&server).contains("plant a tree"));
+        pty.wait_for(" oak ──");
+        let prompts =
+            "SELECT count(*) FROM transcript_entries WHERE entry_type = 'user' AND session_id";
+        assert_eq!(project.sql(&format!("{prompts} = '{original}'")), ["1"]);
+        assert_eq!(project.sql("SELECT count(*) FROM sessions"), ["2"]);
+    }
+}
+
+#[test]
+fn rename_takes_a_name_or_makes_one() {
+    let (project, server) = (project(), model([Reply::say("A tree.")]));
+    let pty = start(&project, &server, &[]);
+    answers(&pty, "/rename", "type a name");
+    ready(&pty);
+    answers(&pty, "plant a tree in the garden behind the house", "A tree.");
+    ready(&pty);
+    answers(&pty, "/rename", "the session is called plant a tree in the garden now");
+    ready(&pty);
+    answers(&pty, "/rename the garden", "the session is called the garden now");
+    pty.wait_for(" the garden ──");
+    pty.wait_until(|_| pty.title().contains("the garden"));
+}
+
+#[test]
+fn export_writes_the_conversation_and_overwrites_nothing() {
+    let project = project();
+    let server = model([bash("toolu_e", "echo leaves"), Reply::say("A tree.")]);
+    let pty = start(&project, &server, &["--allowedTools", "Bash"]);
+    answers(&pty, "plant a tree", "A tree.");
+    ready(&pty);
+    answers(&pty, "/export tree.txt", "wrote ");
+    let text = project.content("tree.txt");
+    for part in ["> plant a tree", "Bash", "leaves", "A tree."] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    ready(&pty);
+    answers(&pty, "/export tree.txt", "was not written");
+    assert_eq!(project.content("tree.txt"), text);
+    ready(&pty);
+    // Without a name it asks where to.
+    pty.line("/export");
+    pty.wait_for("1. Copy it to the clipboard");
+    pty.send("1");
+    pty.wait_whole("the conversation is in the clipboard");
+    assert_eq!(copied(&pty).unwrap(), text);
+    ready(&pty);
+    pty.line("/export");
+    pty.wait_for("2. Write it to a file");
+    pty.send("2");
+    pty.wait_for("File: ona-");
+    pty.key(Key::Ctrl('u'));
+    pty.wait_gone("File: ona-");
+    pty.line("other.txt");
+    pty.wait_whole("other.txt");
+    until("the file", || project.path("other.txt").exists());
+}
+
+#[test]
+fn copy_takes_the_last_answer_an_earlier_one_or_a_block_of_it() {
+    let project = project();
+    let server = model([
+        Reply::say("The first answer."),
+        Reply::say("The second, with code:\n\n```sh\necho hi\n```\n"),
+    ]);
+    let pty = start(&project, &server, &[]);
+    answers(&pty, "/copy", "there is no answer to copy yet");
+    ready(&pty);
+    answers(&pty, "one", "The first answer.");
+    ready(&pty);
+    answers(&pty, "/copy", "copied the answer (17 characters)");
+    assert_eq!(copied(&pty).unwrap(), "The first answer.");
+    ready(&pty);
+    answers(&pty, "two", "echo hi");
+    ready(&pty);
+    pty.line("/copy");
+    pty.wait_for("1. The whole answer");
+    pty.wait_for("2. Code: echo hi");
+    pty.send("2");
+    pty.wait_whole("copied the code block");
+    assert_eq!(copied(&pty).unwrap(), "echo hi");
+    ready(&pty);
+    answers(&pty, "/copy 2", "copied the answer");
+    pty.wait_until(|_| copied(&pty).as_deref() == Some("The first answer."));
+    ready(&pty);
+    answers(&pty, "/copy 9", "there are fewer than 9 answers");
+}
+
+#[test]
+fn another_directory_can_be_worked_in() {
+    let project = project();
+    let outside = project.home().join("notes");
+    fs::create_dir(&outside).unwrap();
+    let file = outside.join("note.txt");
+    let server = model([
+        Reply::new().call("toolu_w", "Write", json!({"file_path": file, "content": "x\n"})),
+        Reply::say("Written."),
+    ]);
+    let pty = start(&project, &server, &["--permission-mode", "acceptEdits"]);
+    answers(&pty, "/add-dir", "which directory");
+    ready(&pty);
+    answers(&pty, "/add-dir nowhere", "nowhere");
+    ready(&pty);
+    let dir = outside.to_str().unwrap();
+    answers(&pty, &format!("/add-dir {dir}"), "is a working directory of this session now");
+    ready(&pty);
+    answers(&pty, "go", "Written.");
+    assert_eq!(fs::read_to_string(file).unwrap(), "x\n");
+    ready(&pty);
+    pty.line("/permissions");
+    pty.wait_for("notes");
+}
+
+#[test]
+fn a_new_conversation_keeps_the_mode() {
+    let (project, server) = (project(), model([]));
+    let pty = start(&project, &server, &[]);
+    pty.key(Key::BackTab);
+    pty.wait_for("accept edits on");
+    answers(&pty, "/clear", "/resume lists the old one");
+    pty.wait_for("accept edits on");
+    answers(&pty, "/status", "mode      acceptEdits");
+}

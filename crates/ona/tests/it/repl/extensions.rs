@@ -1,0 +1,120 @@
+//! `/agents`, `/skills`, `/mcp`, `/plugin`, `/reload-plugins` and `/hooks`.
+
+use super::*;
+use crate::every_tool::small_server;
+use crate::project;
+
+const GARDENER: &str = "---\nname: gardener\ndescription: Plants trees\n---\nPlant.\n";
+
+#[test]
+fn an_agent_is_made_in_the_editor() {
+    let project = project();
+    let options = PtyOptions::default().env("ANTHROPIC_API_KEY", KEY).env("EDITOR", "true");
+    let pty = start_in(&project, &[], options);
+    answers(&pty, "/agents new painter", "created ");
+    assert!(project.path(".claude/agents/painter.md").exists());
+    pty.wait_whole("read again: ");
+    ready(&pty);
+    answers(&pty, "/agents edit painter", "opened ");
+}
+
+#[test]
+fn agents_are_listed_and_deleted() {
+    let project = project();
+    project.file(".claude/agents/gardener.md", GARDENER);
+    let pty = start_alone(&project);
+    pty.line("/agents");
+    let shown = pty.wait_for("New agent");
+    assert!(shown.contains("gardener") && shown.contains("Plants trees"), "{shown}");
+    close(&pty);
+    answers(&pty, "/agents list", "gardener");
+    ready(&pty);
+    answers(&pty, "/agents new Bad Name", "invalid name");
+    ready(&pty);
+    answers(&pty, "/agents edit nobody", "has no file");
+    ready(&pty);
+    answers(&pty, "/agents delete gardener", "deleted ");
+    assert!(!project.path(".claude/agents/gardener.md").exists());
+}
+
+#[test]
+fn skills_and_commands_are_listed() {
+    let project = project();
+    project.file(".claude/skills/sums/SKILL.md", "---\ndescription: Adds up\n---\nAdd.\n");
+    project.file(".claude/commands/greet.md", "---\ndescription: Greets\n---\nGreet.\n");
+    let pty = start_alone(&project);
+    pty.line("/skills");
+    pty.wait_until(|_| {
+        let whole = pty.whole();
+        let after = whole.rsplit("> /skills\n").next().unwrap_or_default().to_owned();
+        ["sums", "Adds up", "greet", "Greets"].iter().all(|part| after.contains(part))
+    });
+}
+
+#[test]
+fn reload_plugins_reads_commands_again() {
+    let project = project();
+    let pty = start_alone(&project);
+    answers(&pty, "/greet", "Unknown command: /greet");
+    project.file(".claude/commands/greet.md", "---\ndescription: Greets\n---\nGreet.\n");
+    ready(&pty);
+    answers(&pty, "/reload-plugins", "read again: ");
+    ready(&pty);
+    pty.send("/gre");
+    pty.wait_for("❯ /greet");
+}
+
+#[test]
+fn plugins_are_listed() {
+    let project = project();
+    let pty = start_alone(&project);
+    answers(&pty, "/plugin", "no plugins installed");
+    ready(&pty);
+    answers(&pty, "/plugin nonsense", "nonsense");
+}
+
+#[test]
+fn servers_are_shown_and_connected_again() {
+    let (project, server) = (project(), model([]));
+    let pty = start(&project, &server, &["--mcp-config", &small_server()]);
+    pty.line("/mcp");
+    let shown = pty.wait_for("Enter connects a server again");
+    assert!(shown.contains("connected, 2 tools"), "{shown}");
+    pty.key(Key::Enter);
+    pty.wait_whole(": connected, 2 tools");
+    ready(&pty);
+    answers(&pty, "/mcp reconnect nobody", "nobody");
+    ready(&pty);
+    answers(&pty, "/mcp nonsense", "unknown choice");
+}
+
+#[test]
+fn without_servers_mcp_says_so() {
+    let project = project();
+    let pty = start_alone(&project);
+    answers(&pty, "/mcp", "no servers; `ona mcp add --help`");
+}
+
+#[test]
+fn a_server_that_fails_is_told_with_its_reason() {
+    let (project, server) = (project(), model([]));
+    let config = json!({"mcpServers": {"broken": {"command": "/no/such/program"}}}).to_string();
+    let pty = start(&project, &server, &["--mcp-config", &config]);
+    pty.line("/mcp");
+    let shown = pty.wait_for("Enter connects a server again");
+    assert!(shown.contains("broken") && shown.contains("failed: "), "{shown}");
+}
+
+#[test]
+fn hooks_are_listed_with_their_source() {
+    let project = project();
+    let pty = start_alone(&project);
+    answers(&pty, "/hooks", "no hooks are configured");
+    drop(pty);
+    user_settings(&project, &json!({"hooks": {"PreToolUse": hook("Bash|Edit", "true # guard")}}));
+    let pty = start_alone(&project);
+    let shown = answers(&pty, "/hooks", "true # guard");
+    for part in ["PreToolUse", "Bash|Edit", ".config/ona/settings.json"] {
+        assert!(shown.replace("\n", "").contains(part), "{part}: {shown}");
+    }
+}

@@ -1,0 +1,114 @@
+//! Text of others never acts on the terminal.
+
+use super::*;
+use crate::project;
+
+/// Sequences that would change the title, the clipboard, the screen, the colours and the modes.
+const EVIL: &str = "\x1b]0;EVIL-TITLE\x07\x1b]52;c;RVZJTA==\x07\x1b[2J\x1b[31mRED\x1b[?1049h\u{9b}31m\x1bc\x07 after";
+
+#[track_caller]
+fn is_untouched(pty: &Pty) {
+    let raw = String::from_utf8_lossy(&pty.raw()).into_owned();
+    for part in [
+        "\x1b]0;",
+        "EVIL-TITLE\x07",
+        "\x1b]52;c;RVZ",
+        "\x1b[2J",
+        "\x1b[31mRED",
+        "\x1b[?1049h",
+        "\u{9b}31m",
+        "\x1bc",
+    ] {
+        assert!(!raw.contains(part), "{part:?} reached the terminal");
+    }
+    assert!(!pty.title().contains("EVIL"), "{}", pty.title());
+}
+
+#[test]
+fn an_answer_and_the_output_of_a_tool_do_not_act() {
+    let project = project();
+    project.file("evil.txt", format!("{EVIL}\n"));
+    let server = model([
+        Reply::say(format!("Look: {EVIL} `{EVIL}`\n\n```sh\n{EVIL}\n```\n")).call(
+            "toolu_c",
+            "Bash",
+            json!({"command": "cat evil.txt"}),
+        ),
+        Reply::new().call("toolu_r", "Read", json!({"file_path": "evil.txt"})),
+        Reply::new().call("toolu_e", "Bash", json!({"command": "cat evil.txt; exit 3"})),
+        Reply::say("Done."),
+    ]);
+    let pty = start(&project, &server, &["--allowedTools", "Bash"]);
+    answers(&pty, "go", "Done.");
+    ready(&pty);
+    pty.line("!cat evil.txt");
+    pty.wait_until(|_| pty.whole().matches(" after").count() > 2);
+    ready(&pty);
+    is_untouched(&pty);
+}
+
+#[test]
+fn a_command_in_a_dialog_does_not_act_and_hides_nothing() {
+    let project = project();
+    let command = format!("echo harmless # {EVIL}{}rm -rf everything", "\n".repeat(60));
+    let server = model([bash("toolu_b", &command), Reply::say("Done.")]);
+    let pty = start(&project, &server, &[]);
+    pty.line("go");
+    let shown = pty.wait_for("Allow Bash?");
+    assert!(shown.contains("echo harmless") && shown.contains("rm -rf everything"), "{shown}");
+    is_untouched(&pty);
+}
+
+#[test]
+fn names_of_files_and_questions_do_not_act() {
+    let project = project();
+    fs::write(project.path("x\x1b]0;EVIL-TITLE\x07y.txt"), "x").unwrap();
+    let questions = json!({"questions": [{"question": format!("Which {EVIL}?"), "header": "\x1b[31mRED",
+        "options": [{"label": format!("A{EVIL}"), "description": EVIL}, {"label": "B", "description": ""}]}]});
+    let server =
+        model([Reply::new().call("toolu_q", "AskUserQuestion", questions), Reply::say("Done.")]);
+    let pty = start(&project, &server, &[]);
+    pty.send("@x");
+    pty.wait_for("❯ x");
+    pty.key(Key::Ctrl('u'));
+    ready(&pty);
+    pty.line("go");
+    pty.wait_for("Which ");
+    pty.send("2");
+    pty.wait_for("Done.");
+    is_untouched(&pty);
+}
+
+#[test]
+fn what_is_resumed_and_listed_does_not_act() {
+    let project = project();
+    let server = model([Reply::say(format!("So: {EVIL}"))]);
+    let pty = start(&project, &server, &[]);
+    pty.paste(&format!("say {}", EVIL.replace('\x1b', "")));
+    pty.key(Key::Enter);
+    pty.wait_whole("So: ");
+    ready(&pty);
+    pty.line("/exit");
+    pty.wait_exit();
+    let pty = project.pty(["--continue"], with(&server));
+    pty.wait_for("So: ");
+    ready(&pty);
+    pty.key(Key::Ctrl('o'));
+    pty.wait_for("q leaves");
+    pty.send("q");
+    ready(&pty);
+    let raw = String::from_utf8_lossy(&pty.raw()).into_owned();
+    assert!(!raw.contains("\x1b]0;") && !raw.contains("\x1b]52") && !raw.contains("\x1b[31mRED"));
+    assert!(!pty.title().contains("EVIL"));
+}
+
+#[test]
+fn a_server_that_lies_about_its_tools_does_not_act() {
+    let (project, server) = (project(), model([]));
+    let config =
+        json!({"mcpServers": {"evil\u{1b}[31m": {"command": "/no/such\u{1b}]0;EVIL-TITLE\u{7}"}}});
+    let pty = start(&project, &server, &["--mcp-config", &config.to_string()]);
+    pty.line("/mcp");
+    pty.wait_whole("broken");
+    is_untouched(&pty);
+}

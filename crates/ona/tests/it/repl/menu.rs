@@ -1,0 +1,231 @@
+//! The slash menu, help, and unknown commands.
+
+use ona_commands::{CLOSED, COMMANDS};
+use ona_testkit::pty::Exit;
+
+use super::*;
+use crate::every_tool::small_server;
+use crate::project;
+
+/// The rows of the menu, each with its pointer or without.
+fn offered(pty: &Pty) -> Vec<String> {
+    let screen = pty.screen();
+    let rows = screen.lines().skip_while(|row| !row.starts_with("> /")).skip(2);
+    rows.filter(|row| row.starts_with("❯ /") || row.starts_with("  /"))
+        .map(|row| row.split_whitespace().find(|word| word.starts_with('/')).unwrap().to_owned())
+        .collect()
+}
+
+#[test]
+fn the_menu_filters_by_name_word_and_alias() {
+    let project = project();
+    let pty = start_alone(&project);
+    pty.send("/");
+    pty.wait_for("❯ /help");
+    assert!(offered(&pty).len() > 5, "{}", pty.screen());
+    for (typed, first) in [
+        // The beginning of a name, of a word in it, and of another name.
+        ("perm", "/permissions"),
+        ("notes", "/release-notes"),
+        ("settings", "/config"),
+        ("checkp", "/rewind"),
+        // What stands between the words does not count.
+        ("adddir", "/add-dir"),
+    ] {
+        pty.send(typed);
+        pty.wait_for(&format!("> /{typed}"));
+        pty.wait_for(&format!("❯ {first}"));
+        assert_eq!(offered(&pty), [first], "{typed}");
+        for _ in 0..typed.len() {
+            pty.key(Key::Backspace);
+        }
+        pty.wait_for("❯ /help");
+    }
+    pty.send("con");
+    pty.wait_for("> /con");
+    pty.wait_for("❯ /config");
+    assert_eq!(offered(&pty), ["/config", "/context", "/resume"]);
+}
+
+#[test]
+fn a_typo_matches_nothing_and_enter_says_so() {
+    let project = project();
+    let pty = start_alone(&project);
+    pty.send("/xyzzy");
+    let shown = pty.wait_for("no command matches");
+    assert!(!shown.contains('❯'), "{shown}");
+    pty.key(Key::Enter);
+    pty.wait_whole("Unknown command: /xyzzy");
+    ready(&pty);
+    let shown = answers(&pty, "/statuss all", "Unknown command: /statuss");
+    assert!(shown.contains("did you mean /status?"), "{shown}");
+}
+
+#[test]
+fn tab_completes_and_enter_runs_what_is_selected() {
+    let project = project();
+    let pty = start_alone(&project);
+    pty.send("/relea");
+    pty.wait_for("❯ /release-notes");
+    pty.key(Key::Tab);
+    pty.wait_for("> /release-notes");
+    pty.wait_gone("❯");
+    pty.key(Key::Ctrl('u'));
+    ready(&pty);
+    // The arrows choose; what needs an argument waits for it.
+    pty.send("/b");
+    pty.wait_for("❯ /blame");
+    pty.key(Key::Down);
+    pty.wait_for("❯ /bead");
+    pty.key(Key::Enter);
+    pty.wait_whole("this ona has no beads");
+    ready(&pty);
+    pty.send("/add");
+    pty.wait_for("❯ /add-dir");
+    pty.key(Key::Enter);
+    pty.wait_gone("❯");
+    pty.wait_for("> /add-dir");
+    assert!(!pty.whole().contains("which directory"), "it did not run: {}", pty.whole());
+    // Esc closes the menu and leaves the text.
+    pty.key(Key::Ctrl('u'));
+    ready(&pty);
+    pty.send("/mod");
+    pty.wait_for("❯ /model");
+    pty.key(Key::Esc);
+    pty.wait_gone("❯ /model");
+    pty.wait_for("> /mod");
+}
+
+#[test]
+fn what_the_project_and_its_servers_offer_is_in_the_menu() {
+    let project = project();
+    project.file(
+        ".claude/commands/greet.md",
+        "---\ndescription: Greets somebody\n---\nGreet $ARGUMENTS warmly.\n",
+    );
+    project.file(
+        ".claude/skills/sums/SKILL.md",
+        "---\ndescription: Adds numbers up\n---\nAdd up: $ARGUMENTS\n",
+    );
+    let server = model([Reply::say("Hello, Ada."), Reply::say("Three."), Reply::say("Reviewed.")]);
+    let pty = start(&project, &server, &["--mcp-config", &small_server()]);
+    pty.send("/gre");
+    pty.wait_for("❯ /greet");
+    pty.wait_for("Greets somebody");
+    pty.key(Key::Ctrl('u'));
+    ready(&pty);
+    answers(&pty, "/greet Ada", "Hello, Ada.");
+    assert!(last_told(&server).contains("Greet Ada warmly."), "{}", last_told(&server));
+    ready(&pty);
+    pty.send("/su");
+    pty.wait_for("Adds numbers up");
+    pty.key(Key::Ctrl('u'));
+    ready(&pty);
+    answers(&pty, "/sums 1 2", "Three.");
+    assert!(last_told(&server).contains("Add up: 1 2"), "{}", last_told(&server));
+    ready(&pty);
+    pty.send("/review");
+    pty.wait_for("/mcp__small__review");
+    pty.key(Key::Ctrl('u'));
+    ready(&pty);
+    answers(&pty, "/mcp__small__review main.rs", "Reviewed.");
+    assert!(last_told(&server).contains("Review main.rs now"), "{}", last_told(&server));
+}
+
+#[test]
+fn help_lists_every_command_and_tells_about_one() {
+    let project = project();
+    let pty = start_alone(&project);
+    let shown = answers(&pty, "/help", "Not in ona; each says why");
+    for command in COMMANDS {
+        assert!(shown.contains(&format!("/{} ", command.name)), "/{}", command.name);
+    }
+    for closed in CLOSED {
+        assert!(shown.contains(&format!("/{}", closed.name)), "/{}", closed.name);
+    }
+    ready(&pty);
+    answers(&pty, "/help clear", "Also /reset, /new");
+    ready(&pty);
+    answers(&pty, "/help nonsense", "Unknown command: /nonsense");
+    ready(&pty);
+    pty.send("?");
+    let shown = pty.wait_for("any key closes this");
+    assert!(shown.contains("ctrl+r") && shown.contains("shift+tab"), "{shown}");
+}
+
+#[test]
+fn closed_commands_say_whether_they_are_omitted_or_replaced() {
+    let project = project();
+    let pty = start_alone(&project);
+    for closed in CLOSED {
+        for name in std::iter::once(&closed.name).chain(closed.aliases) {
+            let word = closed.row.split(':').next().unwrap();
+            assert!(["omitted", "replaced"].contains(&word));
+            answers(&pty, &format!("/{name}"), &format!("/{}: {word}", closed.name));
+            ready(&pty);
+        }
+    }
+}
+
+#[test]
+fn capabilities_of_later_issues_say_that_there_is_nothing_yet() {
+    let project = project();
+    let pty = start_alone(&project);
+    for name in ["bead", "report", "hil", "audit"] {
+        pty.line(&format!("/{name}"));
+        pty.wait_until(|_| {
+            let shown = pty.whole();
+            let after = shown.rsplit(&format!("> /{name}")).next().unwrap_or_default();
+            after.contains("There is nothing yet")
+        });
+        ready(&pty);
+    }
+}
+
+#[test]
+fn every_command_says_something_and_leaves_the_prompt_usable() {
+    // These leave, sign in, open an editor, or ask the model; they have tests of their own.
+    let others = [
+        "exit",
+        "login",
+        "logout",
+        "keybindings",
+        "init",
+        "review",
+        "security-review",
+        "simplify",
+        "debug",
+        "clear",
+        "compact",
+        "vim",
+    ];
+    let project = project();
+    let pty = start_alone(&project);
+    for command in COMMANDS.iter().filter(|command| !others.contains(&command.name)) {
+        for name in std::iter::once(&command.name).chain(command.aliases) {
+            let before = pty.whole().len();
+            pty.line(&format!("/{name}"));
+            // An answer above the prompt, or a list in its place.
+            let is_list =
+                |screen: &str| screen.contains("Esc closes") || screen.contains("Esc leaves");
+            pty.wait_until(|screen| {
+                is_list(screen) || is_ready(screen) && pty.whole().len() > before + name.len() + 8
+            });
+            assert!(!pty.whole().contains("Unknown command"), "/{name}");
+            if is_list(&pty.screen()) {
+                close(&pty);
+            }
+        }
+    }
+    pty.line("/exit");
+    assert_eq!(pty.wait_exit(), Exit::Code(0));
+}
+
+#[test]
+fn without_slash_commands_only_those_of_ona_are_there() {
+    let project = project();
+    project.file(".claude/commands/greet.md", "Greet.\n");
+    let server = model([]);
+    let pty = start(&project, &server, &["--disable-slash-commands"]);
+    answers(&pty, "/greet", "Unknown command: /greet");
+}

@@ -1,0 +1,157 @@
+//! `/model`, `/effort` and `/plan`.
+
+use super::*;
+use crate::project;
+
+#[test]
+fn model_switches_the_model_by_name_alias_and_list() {
+    let project = project();
+    let server = model([Reply::say("One."), Reply::say("Two."), Reply::say("Three.")]);
+    let pty = start(&project, &server, &[]);
+    answers(&pty, "first", "One.");
+    ready(&pty);
+    answers(&pty, "/model opus", "the model is claude-opus-4");
+    pty.wait_for("· claude-opus-4");
+    ready(&pty);
+    answers(&pty, "second", "Two.");
+    ready(&pty);
+    pty.line("/model");
+    let shown = pty.wait_for("Another model, by its wire name");
+    assert!(shown.contains("✔"), "the present one is marked: {shown}");
+    assert!(shown.contains("3. claude_3_5_haiku"), "{shown}");
+    pty.send("3");
+    pty.wait_whole("the model is claude-3-5-haiku");
+    ready(&pty);
+    answers(&pty, "third", "Three.");
+    let models: Vec<String> = server
+        .requests()
+        .iter()
+        .map(|asked| asked.body["model"].as_str().unwrap().to_owned())
+        .collect();
+    for (model, word) in models.iter().zip(["sonnet", "opus", "haiku"]) {
+        assert!(model.contains(word), "{models:?}");
+    }
+    ready(&pty);
+    let shown = answers(&pty, "/model no-such-model", "the models are");
+    assert!(shown.contains("no-such-model"), "{shown}");
+}
+
+#[test]
+fn model_switches_the_provider_too() {
+    let project = project();
+    let (first, second) =
+        (model([Reply::say("Hello from one.")]), model([Reply::say("Hello from two.")]));
+    let options = with(&first)
+        .env("OPENAI_API_KEY", "sk-other-key")
+        .env("OPENAI_BASE_URL", second.openai_base_url());
+    let pty = start_in(&project, &[], options);
+    answers(&pty, "hello", "Hello from one.");
+    ready(&pty);
+    answers(&pty, "/model gpt_4o", "(openai_compatible) from the next request on");
+    ready(&pty);
+    answers(&pty, "hello again", "Hello from two.");
+    assert_eq!((first.requests().len(), second.requests().len()), (1, 1));
+    let asked = &second.requests()[0];
+    assert!(asked.body["model"].as_str().unwrap().starts_with("gpt-4o"), "{}", asked.body["model"]);
+    assert!(
+        asked.body["messages"].to_string().contains("Hello from one."),
+        "the conversation goes on"
+    );
+    assert_eq!(
+        project.sql("SELECT provider FROM model_calls ORDER BY rowid"),
+        ["claude_code_subscription", "openai_compatible"]
+    );
+    ready(&pty);
+    answers(&pty, "/model claude_code_subscription", "the model is claude-");
+}
+
+#[test]
+fn a_provider_without_a_credential_says_what_is_missing() {
+    let (project, server) = (project(), model([]));
+    let pty = start(&project, &server, &[]);
+    let shown = answers(&pty, "/model openai_compatible/gpt_4o", "it cannot be asked yet");
+    assert!(shown.contains("OPENAI_API_KEY"), "{shown}");
+}
+
+#[test]
+fn effort_is_set_shown_and_sent() {
+    let (project, server) = (project(), model([Reply::say("Done."), Reply::say("Again.")]));
+    let options = with(&server)
+        .size(40, 160)
+        .env("OPENAI_API_KEY", KEY)
+        .env("OPENAI_BASE_URL", server.openai_base_url());
+    let pty = start_in(&project, &["--provider", "openai_compatible", "--model", "o3"], options);
+    pty.line("/effort");
+    let shown = pty.wait_for("Reasoning effort");
+    assert!(shown.contains("1. low") && shown.contains("auto ✔"), "{shown}");
+    close(&pty);
+    answers(&pty, "/effort high", "the reasoning effort is high");
+    pty.wait_for("· effort high");
+    ready(&pty);
+    answers(&pty, "go", "Done.");
+    assert!(
+        server.requests()[0].body.to_string().contains(r#""high""#),
+        "{}",
+        server.requests()[0].body
+    );
+    ready(&pty);
+    answers(&pty, "/effort enormous", "✗ ");
+    ready(&pty);
+    answers(&pty, "/effort auto", "the reasoning effort is the model's own");
+    pty.wait_gone("· effort high");
+    ready(&pty);
+    answers(&pty, "go on", "Again.");
+    assert!(!server.requests()[1].body.to_string().contains(r#""high""#));
+}
+
+#[test]
+fn a_model_without_effort_says_that_it_is_not_supported() {
+    let project = project();
+    let pty = start_alone(&project);
+    answers(&pty, "/effort high", "not supported: claude-sonnet-4");
+}
+
+#[test]
+fn plan_enters_planning_and_shows_the_plan() {
+    let (project, server) = (project(), model([Reply::say("I think about it.")]));
+    let pty = start(&project, &server, &[]);
+    pty.line("/plan");
+    pty.wait_for("phase planning");
+    assert_eq!(project.sql("SELECT phase FROM conversations"), ["planning"]);
+    ready(&pty);
+    answers(&pty, "/plan", "there is no plan yet");
+    ready(&pty);
+    answers(&pty, "/plan build a shed", "I think about it.");
+    assert!(last_told(&server).contains("build a shed"));
+}
+
+#[test]
+fn thinking_is_switched_by_its_key() {
+    let project = project();
+    let server = model([Reply::new().thinking("let me see", "sig").text("Done thinking.")]);
+    let pty = start(&project, &server, &[]);
+    pty.key(Key::Alt('t'));
+    pty.wait_whole("thinking is on");
+    answers(&pty, "think", "Done thinking.");
+    assert_eq!(server.requests()[0].body["thinking"]["type"], "enabled");
+}
+
+#[test]
+fn thinking_is_mentioned_in_a_line() {
+    let project = project();
+    let server = model([Reply::new().thinking("let me see", "sig").text("Done thinking.")]);
+    let pty = start(&project, &server, &[]);
+    let shown = answers(&pty, "think", "Done thinking.");
+    assert!(shown.contains("✻ Thought (3 words") && !shown.contains("let me see"), "{shown}");
+}
+
+#[test]
+fn alt_p_opens_the_list_of_models() {
+    let project = project();
+    let pty = start_alone(&project);
+    typed(&pty, "a draft");
+    pty.key(Key::Alt('p'));
+    pty.wait_for("Another model, by its wire name");
+    pty.key(Key::Esc);
+    pty.wait_for("> a draft");
+}

@@ -1,0 +1,85 @@
+//! The question whether a folder is trusted.
+
+use ona_testkit::pty::Exit;
+
+use super::*;
+use crate::project;
+
+const ASKS: &str = "Do you trust this folder?";
+
+/// A project whose settings run a command when a session starts.
+fn with_hook(project: &Project, command: &str) {
+    let settings = json!({"hooks": {"SessionStart": hook("", command)}});
+    project.file(".claude/settings.json", settings.to_string());
+}
+
+#[test]
+fn it_shows_the_commands_that_would_run() {
+    let (project, server) = (project(), model([]));
+    with_hook(&project, "touch first");
+    let pty = project.pty([""; 0], with(&server));
+    let shown = pty.wait_for(ASKS);
+    assert!(shown.contains("touch first"), "{shown}");
+}
+
+#[test]
+fn it_comes_before_the_prompt_and_again_when_something_changes() {
+    let (project, server) = (project(), model([]));
+    with_hook(&project, "touch first");
+    let pty = project.pty([""; 0], with(&server));
+    let shown = pty.wait_for(ASKS);
+    assert!(shown.contains(project.dir().to_str().unwrap()), "{shown}");
+    assert!(shown.contains("hooks in .claude/settings.json"), "{shown}");
+    assert!(shown.contains("❯ 2. No, leave"), "no is the default: {shown}");
+    assert!(!project.path("first").exists());
+    pty.send("y");
+    ready(&pty);
+    until("the hook", || project.path("first").exists());
+    pty.line("/exit");
+    assert_eq!(pty.wait_exit(), Exit::Code(0));
+
+    // It is not asked about twice.
+    let pty = start(&project, &server, &[]);
+    assert!(!pty.whole().contains(ASKS), "{}", pty.whole());
+    pty.line("/trust");
+    pty.wait_whole(project.dir().to_str().unwrap());
+    pty.line("/exit");
+    pty.wait_exit();
+
+    with_hook(&project, "touch second");
+    let pty = project.pty([""; 0], with(&server));
+    pty.wait_for(ASKS);
+    pty.send("y");
+    until("the other hook", || project.path("second").exists());
+}
+
+#[test]
+fn declining_leaves_and_nothing_has_run() {
+    for key in [Key::Esc, Key::Enter] {
+        let (project, server) = (project(), model([]));
+        with_hook(&project, "touch ran");
+        let pty = project.pty([""; 0], with(&server));
+        pty.wait_for(ASKS);
+        pty.key(key);
+        let Exit::Code(code) = pty.wait_exit() else { panic!("a signal") };
+        assert_ne!(code, 0);
+        assert!(!project.path("ran").exists());
+        assert!(!pty.inspect(|screen| screen.bracketed_paste()));
+        // Nobody has agreed to anything.
+        let pty = project.pty([""; 0], with(&server));
+        pty.wait_for(ASKS);
+    }
+}
+
+#[test]
+fn blank_lines_and_escapes_do_not_hide_a_command() {
+    let (project, server) = (project(), model([]));
+    with_hook(
+        &project,
+        "echo harmless\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\u{1b}[2J touch evil",
+    );
+    let pty = project.pty([""; 0], with(&server));
+    let shown = pty.wait_for(ASKS);
+    assert!(shown.contains("echo harmless") && shown.contains("touch evil"), "{shown}");
+    assert!(!String::from_utf8_lossy(&pty.raw()).contains("\u{1b}[2J touch"));
+}
