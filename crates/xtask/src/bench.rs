@@ -12,6 +12,7 @@ mod measure;
 mod memories;
 mod servers;
 mod table;
+mod terminal;
 mod tree;
 
 use std::fs;
@@ -98,6 +99,7 @@ fn program(root: &Path) -> Result<Vec<Row>> {
     rows.extend(bench.intents()?);
     rows.extend(bench.memories()?);
     rows.extend(bench.servers()?);
+    rows.extend(bench.terminal()?);
     eprintln!("making a tree of {} files", tree::FILES);
     tree::make(&bench.tree)?;
     rows.push(bench.grep_content()?);

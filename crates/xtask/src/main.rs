@@ -11,6 +11,7 @@
 //! cargo xtask hosts       Claude Code and Codex behind ona's gate
 //! cargo xtask mcp         ona's MCP server and the official client
 //! cargo xtask keyring     ona with a real keyring
+//! cargo xtask torment     random keys and resizes for the interactive session
 //! ```
 //!
 //! The tests of this package (`tests/it`) check the workspace itself: its
@@ -33,6 +34,7 @@ mod needs;
 mod process;
 mod spdx;
 mod test;
+mod torment;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -77,6 +79,8 @@ enum Chore {
     /// Needs dbus-run-session, gnome-keyring-daemon, secret-tool, gdbus and node; installs missing ones with apt-get if
     /// possible.
     Keyring,
+    /// Send random keys, pastes and resizes to the interactive session, and look for panics and hangs
+    Torment(torment::Args),
 }
 
 fn main() -> ExitCode {
@@ -88,6 +92,7 @@ fn main() -> ExitCode {
         Chore::Hosts(args) => hosts::run(root, &args),
         Chore::Mcp(args) => mcp::run(root, &args),
         Chore::Keyring => keyring::run(root),
+        Chore::Torment(args) => torment::run(root, &args),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
