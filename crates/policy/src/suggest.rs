@@ -21,6 +21,32 @@ const WITH_SUBCOMMANDS: &[&str] = &[
     "terraform", "uv", "yarn",
 ];
 
+/// Programs whose arguments say what is deleted, overwritten, ended, opened or sent: one command that was looked at says
+/// nothing about the next. Only the command itself is offered.
+#[rustfmt::skip]
+const ARGUMENTS_DECIDE: &[&str] = &[
+    // Files.
+    "chattr", "chgrp", "chmod", "chown", "cp", "dd", "install", "ln", "mv", "rename", "rm", "rmdir", "rsync", "setfacl",
+    "shred", "srm", "truncate", "unlink", "wipe",
+    // Disks and the system.
+    "fdisk", "halt", "iptables", "losetup", "mkfs", "mkswap", "mount", "nft", "parted", "poweroff", "reboot", "shutdown",
+    "sysctl", "umount", "useradd", "userdel", "usermod", "crontab", "at",
+    // Processes.
+    "kill", "killall", "pkill",
+    // The network.
+    "curl", "ftp", "http", "https", "nc", "ncat", "netcat", "scp", "sftp", "socat", "ssh", "telnet", "wget", "xh",
+    // Databases.
+    "dropdb", "mongosh", "mysql", "psql", "redis-cli", "sqlite3",
+];
+
+/// Subcommands of which the same holds.
+#[rustfmt::skip]
+const SUBCOMMANDS_DECIDE: &[&str] = &[
+    "apply", "checkout", "clean", "cp", "delete", "deploy", "destroy", "disable", "down", "drain", "drop", "exec", "kill",
+    "login", "logout", "mask", "mv", "poweroff", "prune", "publish", "purge", "push", "reboot", "rebase", "remove", "reset",
+    "restore", "rm", "rmi", "rollback", "run-script", "s3", "ssh", "stop", "switch", "uninstall", "unpublish", "yank",
+];
+
 impl Permissions {
     /// The rules that would allow the call; none if no rules would, or none are needed.
     pub fn suggestions(&self, call: &Call<'_>) -> Vec<RuleValue> {
@@ -130,6 +156,7 @@ fn command_rule(command: &Command) -> String {
         || is_git_elsewhere(&command.words)
         || commands::needs_exact_rule(&command.words)
         || commands::runs_anything(&command.words)
+        || arguments_decide(&command.words)
         || !commands::has_safe_assignments(command);
     match words.next() {
         Some(name) if !exact => match words.next() {
@@ -140,6 +167,20 @@ fn command_rule(command: &Command) -> String {
         },
         _ => crate::rule::with_assignments(command),
     }
+}
+
+/// Whether a rule for any arguments would allow much more than what was looked at.
+fn arguments_decide(words: &[Word]) -> bool {
+    let mut words = words.iter().map(|word| word.literal.as_deref().unwrap_or(&word.source));
+    let Some(name) = words.next() else { return true };
+    let program = name.rsplit('/').next().unwrap_or(name);
+    if WITH_SUBCOMMANDS.contains(&program) {
+        // Behind an option it cannot be told which word is the subcommand.
+        let mut words = words.peekable();
+        let begins = words.peek().is_none_or(|word| word.starts_with('-'));
+        return begins || words.any(|word| SUBCOMMANDS_DECIDE.contains(&word));
+    }
+    ARGUMENTS_DECIDE.contains(&program) || program.starts_with("mkfs.")
 }
 
 /// Whether it is git with an option before its subcommand, or a subcommand that is free in an ordinary repository: what
@@ -197,6 +238,15 @@ mod tests {
             ("cd /elsewhere && git status", &["Bash(cd *)", "Bash(git status)"]),
             ("python3 -c 1", &["Bash(python3 -c 1)"]),
             ("bash run.sh", &["Bash(bash run.sh)"]),
+            ("rm -r build", &["Bash(rm -r build)"]),
+            ("/bin/rm a", &["Bash(/bin/rm a)"]),
+            ("mv a b && npm test", &["Bash(mv a b)", "Bash(npm test *)"]),
+            ("curl https://a.example", &["Bash(curl https://a.example)"]),
+            ("git push origin main", &["Bash(git push origin main)"]),
+            ("git push", &["Bash(git push)"]),
+            ("docker rm -f x", &["Bash(docker rm -f x)"]),
+            ("kubectl -n a delete pod x", &["Bash(kubectl -n a delete pod x)"]),
+            ("npm publish", &["Bash(npm publish)"]),
             ("ls", &[]),
             ("$X y", &[]),
         ] {
