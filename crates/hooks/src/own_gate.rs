@@ -3,6 +3,7 @@
 //! `ona init` writes it there, and ona reads the same files. Its own agent's calls pass the gate anyway, so such a
 //! hook is never run by ona: it would judge every call twice. A hook that never runs needs no trust either.
 
+use ona_types::{is_plain_in_shell, shell_quoted};
 use std::path::Path;
 
 use serde_json::{Map, Value};
@@ -40,20 +41,7 @@ pub fn is_ona(program: &str) -> bool {
 
 /// The command line that has a host's calls judged.
 pub fn command_for(program: &str, host: &str) -> String {
-    format!("{} hook {host}", quoted(program))
-}
-
-/// A word as every shell reads it.
-fn quoted(word: &str) -> String {
-    if !word.is_empty() && word.chars().all(is_plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
-}
-
-/// Characters that mean themselves anywhere in a word.
-fn is_plain(c: char) -> bool {
-    c.is_ascii_alphanumeric() || "_-./+,:@%".contains(c)
+    format!("{} hook {host}", shell_quoted(program))
 }
 
 /// The words of a command line in which nothing is expanded and nothing else runs; nothing if it is another one.
@@ -69,7 +57,7 @@ fn words(command: &str) -> Option<Vec<String>> {
                 rest = after.chars();
             }
             '\\' => word.get_or_insert_default().push(rest.next().filter(|c| *c != '\n')?),
-            c if is_plain(c) => word.get_or_insert_default().push(c),
+            c if is_plain_in_shell(c) => word.get_or_insert_default().push(c),
             _ => return None,
         }
     }

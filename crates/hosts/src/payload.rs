@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use ona_policy::secrets::Redactor;
 use ona_types::hook::HookEvent;
-use ona_types::{ContentHash, SessionId, ToolUseId, hashed, is_plain_name};
+use ona_types::{ContentHash, SessionId, ToolUseId, hashed, is_plain_name, shell_quoted};
 use serde_json::Value;
 
 use super::Host;
@@ -156,15 +156,13 @@ pub(super) fn command_of(input: &Value) -> Option<String> {
                 [shell, "-lc" | "-c", line] if shell.ends_with("bash") || shell.ends_with("sh") => {
                     Some((*line).to_owned())
                 }
-                words => Some(words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")),
+                words => {
+                    Some(words.iter().map(|word| shell_quoted(word)).collect::<Vec<_>>().join(" "))
+                }
             }
         }
         _ => None,
     }
-}
-
-fn quoted(word: &str) -> String {
-    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 /// The text of a patch.
@@ -239,7 +237,7 @@ mod tests {
         for (input, line) in [
             (json!({"command": "ls -l"}), "ls -l"),
             (json!({"command": ["bash", "-lc", "rm a"]}), "rm a"),
-            (json!({"command": ["rm", "it's"]}), r"'rm' 'it'\''s'"),
+            (json!({"command": ["rm", "it's"]}), r"rm 'it'\''s'"),
             (json!({"cmd": "x"}), "x"),
         ] {
             assert_eq!(command_of(&input).as_deref(), Some(line));

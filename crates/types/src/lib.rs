@@ -24,6 +24,7 @@ mod near;
 mod outcome;
 mod permission;
 mod phase;
+mod quote;
 mod seen;
 mod time;
 mod tool_kind;
@@ -49,6 +50,7 @@ pub use permission::{
     Behavior, PermissionMode, PermissionUpdate, RuleValue, UnknownMode, UpdateDestination,
 };
 pub use phase::{Phase, UnknownPhase};
+pub use quote::{is_plain_in_shell, shell_quoted};
 pub use seen::Seen;
 pub use time::{date, rfc3339};
 pub use tool_kind::{ToolKind, WriteAction};
