@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ona_config::settings::Settings;
-use ona_engine::{EffortSetting, FindModel, ModelAccess, ModelHandle, ModelWords};
+use ona_engine::{EffortSetting, FindModel, ModelAccess, ModelHandle, ModelWords, USUAL_THINKING};
 use ona_provider::{
     Client, Credential, CredentialError, Credentials, Fetching, Fixed, Model, ProviderKind, Retry,
     Transport, allowed, resolve,
@@ -63,7 +63,15 @@ pub fn connect_model(
         }
         (asked, _) => asked.unwrap_or(known),
     };
-    let thinking = env.thinking.and_then(|budget| thinking(budget, &model, max_output));
+    let thinking = match env.thinking {
+        Some(0) => None,
+        Some(budget) => thinking(budget, &model, max_output),
+        // Not every model can: nothing is said, since the setting is for all of them.
+        None if settings.always_thinking_enabled == Some(true) => {
+            model.thinking(USUAL_THINKING, max_output)
+        }
+        None => None,
+    };
     let (provider, lm_model) = (model.provider, env.lm_model.clone());
     let aliases = words.aliases(settings).map_err(wrong)?;
     let find: FindModel =

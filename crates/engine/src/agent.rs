@@ -21,7 +21,7 @@ use crate::live_changes::LiveChanges;
 use crate::model_context::ModelContext;
 use crate::model_handle::ModelHandle;
 use crate::options::AgentOptions;
-use crate::prompt;
+use crate::prompt::{self, Voice};
 use crate::session::Session;
 use ona_config::instructions::{self, Conditional, Instruction};
 use ona_config::watch::Watch;
@@ -239,8 +239,9 @@ impl Agent {
         };
         let mut fired = self.fire(detail, &cancel).await;
         hooks.append(&mut fired.rows);
-        let mut blocks =
-            prompt::system(&self.options.prompt, self.session.gate.place(), &self.options.today);
+        let voice = self.voice();
+        let place = self.session.gate.place();
+        let mut blocks = prompt::system(&self.options.prompt, &voice, place, &self.options.today);
         blocks.extend(self.session.gate.workspace.as_ref().map(|_| intents::ORDER.to_owned()));
         blocks.extend(self.options.shape.as_ref().map(|_| prompt::SHAPED_ANSWER.to_owned()));
         if self.context.system() != blocks {
@@ -292,6 +293,23 @@ impl Agent {
         }
         let event = Some(("session.started", &detail));
         self.commit(&Step { entries: &entries, hooks: &hooks, event, ..Step::default() })
+    }
+
+    /// How the model answers, by the settings.
+    fn voice(&self) -> Voice {
+        if self.options.prompt.replace.is_some() {
+            return Voice::default();
+        }
+        let style = match self.session.output_style() {
+            Ok(style) => Some(style).filter(|style| !style.body.is_empty()),
+            Err(error) => {
+                self.warn(format!("outputStyle: {error}; the default style is used"));
+                None
+            }
+        };
+        let language = self.session.gate.settings().language.unwrap_or_default();
+        let language = language.split_whitespace().collect::<Vec<_>>().join(" ");
+        Voice { style, language: Some(language).filter(|name| !name.is_empty()) }
     }
 
     /// The entry for instruction files, and the InstructionsLoaded hooks that ran for each file.

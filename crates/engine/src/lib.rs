@@ -54,7 +54,7 @@ pub use context_limit::ContextLimit;
 pub use doctor::examine;
 pub use live_changes::{LiveChange, LiveChanges};
 pub use model_choice::{ChoiceError, ModelWords};
-pub use model_handle::{EffortSetting, FindModel, ModelHandle, SharedBudget};
+pub use model_handle::{EffortSetting, FindModel, ModelHandle, SharedBudget, USUAL_THINKING};
 pub use operator::AsideError;
 pub use options::{AgentOptions, Shape};
 pub use prompt::PromptOptions;

@@ -7,6 +7,9 @@ use ona_front::ModelUsed;
 use ona_provider::{Client, Model, ModelError};
 use ona_types::Effort;
 
+/// The thinking budget where thinking is on and no budget is given, in tokens.
+pub const USUAL_THINKING: u32 = 10_000;
+
 /// Finds a model of the same provider by name.
 pub type FindModel = Arc<dyn Fn(&str) -> Result<Model, ModelError> + Send + Sync>;
 

@@ -13,8 +13,8 @@ use crate::session::{Engine, Session, SessionRef};
 use ona_config::settings::{self, Settings, is_projects};
 use ona_config::trust::Agreement;
 use ona_extensions::{
-    Extensions, RenderContext, RenderError, Rendered, SkillDefinition, Sources, active_plugins,
-    listing_room, render,
+    DEFAULT_STYLE, Extensions, NotFound, OutputStyle, RenderContext, RenderError, Rendered,
+    SkillDefinition, Sources, active_plugins, listing_room, render,
 };
 use ona_gate::explain::Explanation;
 
@@ -50,6 +50,18 @@ impl Session {
 }
 
 impl Session {
+    /// The output style of the settings.
+    pub fn output_style(&self) -> Result<OutputStyle, NotFound> {
+        let name = self.gate.settings().output_style;
+        let name = name.filter(|name| !name.trim().is_empty());
+        self.side.extensions().style(name.as_deref().unwrap_or(DEFAULT_STYLE)).cloned()
+    }
+
+    /// The output styles that can be chosen.
+    pub fn output_styles(&self) -> Vec<OutputStyle> {
+        self.side.extensions().styles.clone()
+    }
+
     /// What the gate would decide about a call. A tool of a server that is configured but not connected is judged by its
     /// name; whether the server has it is not known.
     pub async fn explain(&mut self, tool: &str, input: &Value) -> Result<Explanation, StoreError> {

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use ona_front::DeniedCall;
+use ona_front::{DeniedCall, Via};
 use ona_store::{Step, StoreError};
 use ona_tools::{Calling, PREFIX, names};
 use ona_types::{Change, Diagnostic, Entry, SystemNote, ToolOutput};
@@ -18,8 +18,8 @@ use crate::server_prompts::PromptError;
 use crate::session::{Session, SessionRef};
 use ona_config::servers::{PluginServers, Servers};
 use ona_extensions::{
-    AgentDefinition, Extensions, NotFound, Piece, Plugin, RenderError, SkillDefinition, SkillKind,
-    slash,
+    AgentDefinition, DEFAULT_STYLE, Extensions, NotFound, Piece, Plugin, RenderError,
+    SkillDefinition, SkillKind, slash,
 };
 use ona_gate::call::{CallError, CallReport};
 use ona_gate::services::SkillOrder;
@@ -101,9 +101,12 @@ impl Session {
         if let Some(pool) = self.gate.pool().filter(|_| !self.view().skills_off()) {
             commands.extend(pool.prompts().into_iter().map(|prompt| prompt.full_name));
         }
+        let style = self.gate.settings().output_style;
+        let style = style.and_then(|name| Some(extensions.style(&name).ok()?.name.clone()));
+        let style = style.unwrap_or_else(|| DEFAULT_STYLE.to_owned());
         let plugin = |one: &Plugin| json!({"name": one.id, "path": one.root});
         let plugins: Vec<Value> = extensions.plugins.iter().map(plugin).collect();
-        json!({"agents": agents, "skills": skill_names, "slash_commands": commands, "plugins": plugins})
+        json!({"agents": agents, "skills": skill_names, "slash_commands": commands, "plugins": plugins, "output_style": style})
     }
 
     /// The MCP servers of plugins.
@@ -298,7 +301,7 @@ impl SessionRef<'_> {
         let (options, tools) = (self.side.options.clone(), self.gate.offered());
         side_session.change_side(|side| (side.for_user, side.options) = (Some(tools), options));
         let mut side_session = {
-            let front = side_session.gate.front.another().for_operator();
+            let front = side_session.gate.front.another().for_operator(Via::Command);
             side_session.with_front(front)
         };
         let input = json!({"skill": name, "args": args});

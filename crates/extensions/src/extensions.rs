@@ -13,6 +13,7 @@ use ona_types::Diagnostic;
 
 use crate::agent::{AgentDefinition, ServerUse};
 use crate::files::Files;
+use crate::output_style::OutputStyle;
 use crate::plugin::Plugin;
 use crate::skill::SkillDefinition;
 pub use listing::listing_room;
@@ -25,6 +26,8 @@ pub enum Kind {
     Agent,
     /// A skill or a command.
     Skill,
+    /// An output style.
+    Style,
 }
 
 impl Kind {
@@ -32,6 +35,7 @@ impl Kind {
         match self {
             Self::Agent => "agent",
             Self::Skill => "skill",
+            Self::Style => "output style",
         }
     }
 }
@@ -76,6 +80,8 @@ pub struct Extensions {
     pub agents: Vec<AgentDefinition>,
     /// The skills and commands that can be called.
     pub skills: Vec<SkillDefinition>,
+    /// The output styles that can be chosen.
+    pub styles: Vec<OutputStyle>,
     /// The active plugins, by id.
     pub plugins: Vec<Plugin>,
     /// Extensions that are hidden by others of the same name.
@@ -111,6 +117,12 @@ impl Extensions {
         plain.or_else(full).ok_or_else(|| self.not_found(Kind::Skill, name))
     }
 
+    /// The output style of a name.
+    pub fn style(&self, name: &str) -> Result<&OutputStyle, NotFound> {
+        let found = self.styles.iter().find(|style| style.is_named(name));
+        found.ok_or_else(|| self.not_found(Kind::Style, name))
+    }
+
     fn not_found(&self, kind: Kind, name: &str) -> NotFound {
         let kind_of = |unusable: &&Unusable| unusable.kind == kind && unusable.name == name;
         if let Some(found) = self.unusable.iter().find(kind_of) {
@@ -120,6 +132,7 @@ impl Extensions {
         let names: Vec<&str> = match kind {
             Kind::Agent => self.agents.iter().map(|agent| agent.name.as_str()).collect(),
             Kind::Skill => self.skills.iter().map(|skill| skill.name.as_str()).collect(),
+            Kind::Style => self.styles.iter().map(|style| style.name.as_str()).collect(),
         };
         let nearest = ona_types::nearest(name, names).map(str::to_owned);
         NotFound::Unknown { kind: kind.word(), name: ona_types::shown(name), nearest }

@@ -1,4 +1,4 @@
-//! Agents, skills, custom commands and plugins: found, read, checked, and made ready for use.
+//! Agents, skills, custom commands, output styles and plugins: found, read, checked, and made ready for use.
 //!
 //! [`Extensions::load`] reads all extensions of a session. An agent or a skill is known by its name; the one that wins
 //! comes first, and one that is hidden by another of the same name is listed as [`Shadowed`]. A file that cannot be
@@ -17,6 +17,7 @@ mod files;
 mod keys;
 mod names;
 mod notes;
+mod output_style;
 pub mod plugin;
 mod render;
 mod skill;
@@ -29,6 +30,7 @@ pub use extensions::{
 };
 pub use names::is_name;
 pub use ona_config::trust::Origin;
+pub use output_style::{DEFAULT_STYLE, OutputStyle};
 pub use plugin::Plugin;
 pub use plugin::registry::{ActivePlugins, active_plugins, is_switched_off};
 pub use render::{Piece, RenderContext, RenderError, Rendered, SWITCHED_OFF, render, words};

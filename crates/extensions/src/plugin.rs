@@ -47,6 +47,7 @@ pub struct Plugin {
     pub(crate) commands: Vec<PathBuf>,
     pub(crate) agents: Vec<PathBuf>,
     pub(crate) skills: Vec<PathBuf>,
+    pub(crate) output_styles: Vec<PathBuf>,
     /// Hooks, as in settings, each with its file.
     hooks: Vec<(PathBuf, Value)>,
     servers: Map<String, Value>,
@@ -121,6 +122,7 @@ impl Plugin {
             commands: reading.places("commands")?,
             agents: reading.places("agents")?,
             skills: reading.places("skills")?,
+            output_styles: reading.places("outputStyles")?,
             hooks: reading.hooks()?,
             servers: reading.servers()?,
             warnings: reading.warnings,

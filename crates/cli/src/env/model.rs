@@ -100,7 +100,7 @@ pub struct Models {
     pub answer_retries: u32,
     /// How often Stop hooks may send the model back; nothing means no limit.
     pub max_sent_back: Option<u32>,
-    /// The thinking budget in tokens.
+    /// The thinking budget in tokens; 0 for no thinking.
     pub thinking: Option<u32>,
     /// When the context is compacted.
     pub room: ona_engine::ContextLimit,
@@ -146,7 +146,7 @@ pub fn models() -> Result<Models, CliError> {
         answer_retries: count(&ANSWER_RETRIES)?.unwrap_or(5),
         max_sent_back: Some(count(&SENT_BACK)?.unwrap_or(8)).filter(|most| *most > 0),
         max_output: small(&OUTPUT)?,
-        thinking: count(&THINKING)?.filter(|budget| *budget > 0),
+        thinking: count(&THINKING)?,
         room: ona_engine::ContextLimit {
             window: number(&WINDOW)?,
             percent,

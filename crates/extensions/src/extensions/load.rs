@@ -15,11 +15,15 @@ use crate::files::{Bound, Files, SKILL_FILE};
 use crate::keys::{self, KeyError, Keys};
 use crate::names::is_name;
 use crate::notes::Notes;
+use crate::output_style::{self, OutputStyle};
 use crate::plugin::{AgreedParts, Plugin};
 use crate::skill::{self, Found, SkillDefinition, SkillKind};
 
 /// The name of `--agents` in warnings.
 const GIVEN: &str = "--agents";
+
+/// The directory of output styles.
+const STYLES: &str = "output-styles";
 
 /// Where extensions come from.
 #[derive(Debug)]
@@ -127,6 +131,25 @@ pub(super) fn all(sources: Sources<'_>) -> Extensions {
     }
     for agent in builtin::agents() {
         loader.add_agent(agent);
+    }
+
+    for dir in &managed {
+        loader.styles(&dir.join(STYLES), &Origin::Managed, &anywhere, None);
+    }
+    for dir in &project {
+        loader.styles(&dir.join(STYLES), &Origin::Project, &within, None);
+    }
+    for dir in &user {
+        loader.styles(&dir.join(STYLES), &Origin::User, &anywhere, None);
+    }
+    for plugin in &plugins {
+        for place in &plugin.output_styles {
+            let origin = Origin::Plugin(plugin.id.clone());
+            loader.styles(place, &origin, &plugin.bound(), Some(plugin));
+        }
+    }
+    for style in output_style::builtin() {
+        loader.add_style(style);
     }
 
     if !skills {
@@ -272,6 +295,34 @@ impl Loader<'_> {
                 }
                 Err(bad) => self.unusable(Kind::Agent, name, origin, &file, bad),
             }
+        }
+    }
+
+    fn styles(&mut self, place: &Path, origin: &Origin, bound: &Bound, plugin: Option<&Plugin>) {
+        for file in self.files.markdown_at(place, bound) {
+            let Some(text) = self.files.read(&file, bound) else { continue };
+            let mut notes = Notes::about(&file);
+            let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+            let id = plugin.map(|plugin| plugin.id.as_str());
+            let read = keys::read(&text).and_then(|document| {
+                let keys = document.keys.unwrap_or_default();
+                output_style::read((&stem, id), &keys, document.body, origin, &mut notes)
+            });
+            match read {
+                Ok(style) => {
+                    self.out.warnings.append(&mut notes.found);
+                    self.add_style(style);
+                }
+                Err(bad) => self.unusable(Kind::Style, None, origin, &file, bad),
+            }
+        }
+    }
+
+    fn add_style(&mut self, style: OutputStyle) {
+        // Names are compared without regard to case.
+        let name = style.name.to_lowercase();
+        if self.take(Kind::Style, &name, &style.origin, style.path.as_deref()) {
+            self.out.styles.push(style);
         }
     }
 

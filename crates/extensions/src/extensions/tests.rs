@@ -354,3 +354,32 @@ fn the_listing_keeps_names_longest() {
     assert_eq!(listing_room(Some(200_000), Some(5)), 5);
     assert_eq!(listing_room(None, None), 8000);
 }
+
+#[test]
+fn styles_are_found_and_the_nearest_wins() {
+    let world = World::new(&[
+        ("home/.claude/output-styles/terse.md", "---\ndescription: mine\n---\nBe terse.\n"),
+        ("repo/.claude/output-styles/t.md", "---\nname: Terse\ndescription: ours\n---\nBriefly.\n"),
+        ("repo/.claude/output-styles/empty.md", "---\nname: empty\n---\n"),
+        (
+            "repo/.claude/output-styles/odd.md",
+            "---\ndescriptoin: x\nkeep-coding-instructions: true\n---\nOdd.\n",
+        ),
+        ("kit/.claude-plugin/plugin.json", r#"{"name": "kit"}"#),
+        ("kit/output-styles/formal.md", "Formally."),
+    ]);
+    let plugin = Plugin::read(&world.at("kit"), &world.at("data")).unwrap();
+    let extensions = world.load_with(None, vec![plugin], Agreement::default());
+    let names: Vec<&str> = extensions.styles.iter().map(|style| style.name.as_str()).collect();
+    assert_eq!(names, ["odd", "Terse", "kit:formal", "default", "Explanatory", "Learning"]);
+    let terse = extensions.style("TERSE").unwrap();
+    assert_eq!((terse.description.as_str(), terse.body.as_str()), ("ours", "Briefly."));
+    assert!(!terse.keeps_coding && extensions.style("odd").unwrap().keeps_coding);
+    let said: Vec<String> = extensions.warnings.iter().map(ToString::to_string).collect();
+    assert!(said.iter().any(|said| said.contains("needs a text")), "{said:?}");
+    assert!(said.iter().any(|said| said.contains("did you mean `description`?")), "{said:?}");
+    assert_eq!(
+        extensions.style("learnin").unwrap_err().to_string(),
+        "unknown output style `learnin`: did you mean `Learning`?"
+    );
+}

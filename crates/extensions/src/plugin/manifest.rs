@@ -50,7 +50,7 @@ pub enum Author {
 }
 
 /// Parts that other programs use and ona does not.
-const NOT_USED: [&str; 4] = ["lspServers", "outputStyles", "userConfig", "channels"];
+const NOT_USED: [&str; 3] = ["lspServers", "userConfig", "channels"];
 
 /// A plugin that is being read.
 pub(super) struct Reading<'a> {
@@ -102,7 +102,8 @@ impl<'a> Reading<'a> {
     pub(super) fn places(&self, key: &str) -> Result<Vec<PathBuf>, PluginError> {
         let named = match self.json.get(key) {
             None | Some(Value::Null) => {
-                let usual = self.root.join(key);
+                let usual =
+                    self.root.join(if key == "outputStyles" { "output-styles" } else { key });
                 return Ok(if usual.symlink_metadata().is_ok() { vec![usual] } else { Vec::new() });
             }
             Some(value) => self.texts(key, value)?,

@@ -46,7 +46,7 @@ impl Shown {
         let mut line = json!({
             "type": "system", "subtype": "init", "cwd": self.cwd, "tools": tools, "mcp_servers": servers,
             "model": self.model.wire, "permissionMode": self.mode, "slash_commands": there["slash_commands"],
-            "apiKeySource": self.credential, "output_style": "default", "agents": there["agents"], "skills": there["skills"],
+            "apiKeySource": self.credential, "output_style": there["output_style"], "agents": there["agents"], "skills": there["skills"],
             "plugins": there["plugins"], "claude_code_version": env!("CARGO_PKG_VERSION"),
             "provider": self.model.provider.as_str(),
         });
