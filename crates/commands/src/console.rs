@@ -261,5 +261,6 @@ pub(crate) fn is_aside(op: &Op) -> bool {
             | Op::FindFiles { .. }
             | Op::Transcript { .. }
             | Op::Typed { .. }
+            | Op::VimMode { .. }
     )
 }

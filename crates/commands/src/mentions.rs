@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use ona_tools::names;
+use ona_types::shell_quoted;
 use serde_json::{Value, json};
 
 use crate::files::absolute;
@@ -98,8 +99,11 @@ fn path_meant(name: &str, cwd: &Path, home: Option<&Path>) -> Option<Mention> {
     }
     let whole = absolute(cwd, home, path);
     if whole.is_dir() {
-        // Only what is in it, not what is below.
-        return Some(Mention::Call(names::GLOB, json!({"pattern": "*", "path": whole})));
+        // Only what is in it, not what is below; directories end with a slash.
+        let command = format!("ls -1Ap -- {}", shell_quoted(&whole.to_string_lossy()));
+        let description = "List the directory that the user has named";
+        let input = json!({"command": command, "description": description});
+        return Some(Mention::Call(names::BASH, input));
     }
     if !whole.is_file() {
         return None;
@@ -150,7 +154,13 @@ mod tests {
         );
         assert_eq!(
             found("@src/"),
-            [Mention::Call("Glob", json!({"pattern": "*", "path": cwd.join("src/")}))]
+            [Mention::Call(
+                "Bash",
+                json!({
+                    "command": format!("ls -1Ap -- {}/src/", cwd.display()),
+                    "description": "List the directory that the user has named",
+                })
+            )]
         );
         assert_eq!(
             found("@docs:file://a"),

@@ -45,6 +45,9 @@ pub trait Outside: Starter + Clone + Send + Sync + 'static {
     /// The file with the user's key bindings.
     fn keybindings(&self) -> PathBuf;
 
+    /// What is wrong with a file of key bindings.
+    fn keybindings_problems(&self, text: &str) -> Vec<String>;
+
     /// What has changed in which release.
     fn release_notes(&self) -> &'static str;
 

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use ona_engine::{ModelHandle, Session};
+use ona_extensions::DEFAULT_STYLE;
 use ona_front::{Preferences, Status, TaskInfo};
 use ona_sandbox::{ChildSpec, Ending, Marker};
 use ona_store::StoreError;
-use ona_types::{TaskKind, ToolUseId};
+use ona_types::{TaskKind, ToolUseId, Usage};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -77,36 +78,80 @@ pub(crate) fn preferences(session: &Session, keybindings: Option<String>) -> Pre
     }
 }
 
+/// What a status line command is told that the record does not know.
+pub(crate) struct LineFacts {
+    /// ona's version.
+    pub(crate) version: &'static str,
+    /// How long the session has been open.
+    pub(crate) open_for: Duration,
+    /// The mode of the prompt's editor, with vim keys.
+    pub(crate) vim: Option<String>,
+}
+
 /// What a status line command reads on its standard input.
-pub(crate) fn status_input(session: &Session, status: &Status, version: &str) -> Value {
-    let place = session.gate.place();
+pub(crate) fn status_input(
+    session: &Session,
+    status: &Status,
+    facts: &LineFacts,
+) -> Result<Value, StoreError> {
+    let (gate, place) = (&session.gate, session.gate.place());
+    let (store, id) = (gate.store(), &session.seat().session);
+    let style =
+        session.output_style().map_or_else(|_| DEFAULT_STYLE.to_owned(), |style| style.name);
+    let spent = store.spent(id)?;
+    let used = spent.iter().fold(Usage::default(), |sum, one| sum + one.used);
+    let asking: i64 = spent.iter().map(|one| one.duration_ms).sum();
+    let history = store.file_history(id, 0)?;
+    let files = || history.iter().flat_map(|row| &row.files);
+    let last = store.last_usage(id)?;
+    // The share counts what the model reads, not what it writes.
+    let read = last.map_or(0, |last| last.context_tokens().saturating_sub(last.output_tokens));
     let window = status.context_window.unwrap_or(200_000).max(1);
-    let used = (status.context_tokens * 100) / window;
-    let style = session.gate.settings().output_style.unwrap_or_else(|| "default".to_owned());
-    json!({
-        "hook_event_name": "Status", "session_id": status.session_id, "session_name": status.name,
-        "transcript_path": "", "cwd": status.cwd, "version": version,
+    let share = (read.saturating_mul(100) / window).min(100);
+    let mut input = json!({
+        "hook_event_name": "Status", "session_id": status.session_id,
+        "transcript_path": "", "cwd": status.cwd, "version": facts.version,
         "model": {"id": status.model, "display_name": status.model},
         "workspace": {
             "current_dir": status.cwd, "project_dir": place.project_dir,
             "added_dirs": place.additional_dirs,
         },
         "output_style": {"name": style},
-        "cost": {"total_cost_usd": status.cost_usd},
+        "cost": {
+            "total_cost_usd": status.cost_usd,
+            "total_duration_ms": u64::try_from(facts.open_for.as_millis()).unwrap_or(u64::MAX),
+            "total_api_duration_ms": asking,
+            "total_lines_added": files().map(|file| file.added).sum::<usize>(),
+            "total_lines_removed": files().map(|file| file.removed).sum::<usize>(),
+        },
         "context_window": {
-            "context_window_size": window, "total_input_tokens": status.context_tokens,
-            "used_percentage": used, "remaining_percentage": 100_u64.saturating_sub(used),
+            "total_input_tokens": used.input_tokens, "total_output_tokens": used.output_tokens,
+            "context_window_size": window, "used_percentage": share, "remaining_percentage": 100 - share,
+            "current_usage": last,
         },
         "exceeds_200k_tokens": status.context_tokens > 200_000,
-        "phase": status.phase, "intent": status.intent, "permission_mode": status.mode,
-    })
+        "phase": status.phase, "intent": status.intent, "bead": status.bead,
+        "permission_mode": status.mode, "sandbox": status.sandbox,
+    });
+    let agent = gate.identity().agent_type;
+    let optional = [
+        ("session_name", status.name.as_ref().map(|name| json!(name))),
+        ("vim", facts.vim.as_ref().map(|mode| json!({"mode": mode}))),
+        ("agent", agent.map(|name| json!({"name": name}))),
+    ];
+    for (key, value) in optional {
+        if let Some(value) = value {
+            input[key] = value;
+        }
+    }
+    Ok(input)
 }
 
 /// Runs the user's status line command; what it prints, or `None` if there is none or it fails.
 pub(crate) async fn custom_line(
     session: &Session,
     status: &Status,
-    version: &str,
+    facts: &LineFacts,
     cancel: &CancellationToken,
 ) -> Option<String> {
     let settings = session.gate.settings();
@@ -115,7 +160,7 @@ pub(crate) async fn custom_line(
     }
     let helper = settings.status_line.as_ref()?;
     let command = helper.command.as_deref().filter(|command| !command.trim().is_empty())?;
-    let input = status_input(session, status, version);
+    let input = status_input(session, status, facts).ok()?;
     let id = ToolUseId::generate();
     let program = std::path::Path::new("/bin/sh");
     let spec = ChildSpec {

@@ -17,7 +17,7 @@ use ona_engine::{
     AgentOptions, Engine, ModelAccess, ModelHandle, ModelWords, ServerOptions, Session,
     SessionBuilder, StartError, Starter, Which, Work,
 };
-use ona_front::{Human, channel};
+use ona_front::{Human, Via, channel};
 use ona_gate::core::Core;
 use ona_provider::Model;
 use ona_store::Store;
@@ -122,7 +122,7 @@ impl Bench {
             name: None,
         }
         .prepare();
-        let (front, ..) = channel(Human::Operator);
+        let (front, ..) = channel(Human::Operator(Via::Eval));
         Measured(prepared.unwrap().session(front, AgentOptions::default()).await.unwrap())
     }
 }

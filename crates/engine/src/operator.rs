@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use ona_extensions::{SkillDefinition, SkillKind};
-use ona_front::{CommandInfo, Event, ModelUsed};
+use ona_front::{CommandInfo, Event, ModelUsed, Via};
 use ona_gate::call::{CallError, CallReport};
 use ona_provider::{AskError, Message, Request, ToolChoice};
 use ona_store::{Step, StoreError};
@@ -40,13 +40,13 @@ impl Agent {
     /// A call of the operator's own. It passes the gate: a question counts as answered with yes, a denial stays one.
     pub async fn operators_call(
         &mut self,
-        tool: &str,
-        input: &Value,
+        (tool, input): (&str, &Value),
+        via: Via,
         cancel: &CancellationToken,
     ) -> Result<CallReport, CallError> {
         let id = ToolUseId::generate();
         let gate = &mut self.session.gate;
-        let front = gate.front.another().for_operator();
+        let front = gate.front.another().for_operator(via);
         let usual = std::mem::replace(&mut gate.front, front);
         usual.tell(Event::ToolStarted {
             id: id.clone(),

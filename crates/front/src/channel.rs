@@ -17,12 +17,37 @@ pub type Listener = Arc<dyn Fn(&Event) + Send + Sync>;
 /// Who answers when the rules say to ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Human {
-    /// The operator calls the tool directly (`--eval`): every question counts as answered with yes.
-    Operator,
+    /// The operator calls the tool directly: every question counts as answered with yes.
+    Operator(Via),
     /// Nobody: every question counts as answered with no.
     Nobody,
     /// A human who answers [`Event::Ask`].
     Present,
+}
+
+/// How the operator calls a tool directly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Via {
+    /// `--eval`.
+    Eval,
+    /// `!` in an interactive session.
+    Shell,
+    /// `@` in a prompt.
+    Mention,
+    /// A slash command or a skill that the operator has typed.
+    Command,
+}
+
+impl Via {
+    /// As it is recorded.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Eval => "eval",
+            Self::Shell => "shell",
+            Self::Mention => "mention",
+            Self::Command => "command",
+        }
+    }
 }
 
 /// The core's end of the channel.
@@ -116,7 +141,7 @@ pub fn channel(human: Human) -> (CoreEnd, ClientHandle, mpsc::UnboundedReceiver<
         human,
         // The operator has asked for the agent, not for each of its calls.
         agents_human: match human {
-            Human::Operator => Human::Nobody,
+            Human::Operator(_) => Human::Nobody,
             human => human,
         },
         events,
@@ -206,8 +231,8 @@ impl CoreEnd {
     /// The same end for calls of the user: every question is answered with yes. Agents that they start ask as
     /// before.
     #[must_use]
-    pub fn for_operator(self) -> Self {
-        Self { human: Human::Operator, ..self }
+    pub fn for_operator(self, via: Via) -> Self {
+        Self { human: Human::Operator(via), ..self }
     }
 
     /// The same end for a call that nobody asked for by name: its questions are those of an agent.
@@ -327,14 +352,14 @@ mod tests {
     fn an_agent_is_not_the_operator() {
         let call = ToolUseId::from_existing("t");
         for (human, agents) in [
-            (Human::Operator, Human::Nobody),
+            (Human::Operator(Via::Eval), Human::Nobody),
             (Human::Nobody, Human::Nobody),
             (Human::Present, Human::Present),
         ] {
             let (core, ..) = channel(human);
             assert_eq!(core.for_agent(&call, None).human(), agents);
-            let asked_for = core.another().for_operator();
-            assert_eq!(asked_for.human(), Human::Operator);
+            let asked_for = core.another().for_operator(Via::Shell);
+            assert_eq!(asked_for.human(), Human::Operator(Via::Shell));
             assert_eq!(
                 asked_for.for_agent(&call, None).human(),
                 agents,

@@ -20,7 +20,7 @@ mod form;
 mod op;
 mod view;
 
-pub use channel::{ClientHandle, CoreEnd, Human, Listener, Ops, channel};
+pub use channel::{ClientHandle, CoreEnd, Human, Listener, Ops, Via, channel};
 pub use diff::{DiffLine, FileDiff, FileFate, Hunk, Sign};
 pub use event::{DeniedCall, Ending, Event, ModelUsed, Refused, TurnEnd, times};
 pub use form::{Field, Question, answered, chosen, fields, form_answer, questions};

@@ -60,6 +60,11 @@ pub enum Op {
         /// The text.
         text: String,
     },
+    /// The mode of the prompt's editor is another one; `None` without vim keys.
+    VimMode {
+        /// The mode, as vim names it.
+        mode: Option<String>,
+    },
     /// The front end has waited for the user for a while: Notification hooks are told.
     Waiting,
     /// Continues an interrupted turn.

@@ -80,7 +80,9 @@ impl PreImages {
                 continue;
             }
             let shown = path.display().to_string();
-            diffs.push(file_diff::file_diff(&shown, content.as_deref(), now.as_deref()));
+            let diff = file_diff::file_diff(&shown, content.as_deref(), now.as_deref());
+            let (added, removed) = diff.as_ref().map_or((0, 0), |diff| (diff.added, diff.removed));
+            diffs.push(diff);
             let before = match content.map(|content| keep(host, session, &content)).transpose() {
                 Ok(before) => before,
                 Err(error) => {
@@ -89,7 +91,7 @@ impl PreImages {
                 }
             };
             let after = now.map(|now| ContentHash::of(&now).to_string());
-            versions.push(FileVersion { path: shown, before, after });
+            versions.push(FileVersion { path: shown, before, after, added, removed });
         }
         if !versions.is_empty() {
             found.entry = Some(Entry::file_history(session, &versions));
@@ -119,7 +121,8 @@ fn kept(host: &Host, session: &SessionId, hash: &str) -> io::Result<PathBuf> {
 pub fn note_present(host: &Host, session: &SessionId, path: &Path) -> io::Result<FileVersion> {
     let content = read_at_most(path, MAX_BYTES).map_err(io::Error::other)?;
     let before = content.map(|content| keep(host, session, &content)).transpose()?;
-    Ok(FileVersion { path: path.display().to_string(), before, after: None })
+    let path = path.display().to_string();
+    Ok(FileVersion { path, before, after: None, added: 0, removed: 0 })
 }
 
 /// The hash of a file's present content; `None` if there is no such file, or it is too large to be kept.

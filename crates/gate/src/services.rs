@@ -207,7 +207,7 @@ impl SessionServices for GateServices<'_> {
     }
 
     fn is_operators_call(&self) -> bool {
-        self.0.front.human() == Human::Operator
+        matches!(self.0.front.human(), Human::Operator(_))
     }
 
     fn todos(&self) -> Result<Vec<Todo>, ServiceError> {

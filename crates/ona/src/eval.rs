@@ -10,7 +10,7 @@ use ona_cli::output::print_line;
 use ona_cli::started_by::started_by;
 use ona_cli::{CliError, Options, asker, record};
 use ona_engine::{SessionBuilder, Which, Work};
-use ona_front::{Human, channel};
+use ona_front::{Human, Via, channel};
 use ona_gate::phase::TransitionError;
 use ona_store::Join;
 use ona_types::{ConversationId, Phase};
@@ -28,7 +28,7 @@ pub fn run(text: &str, cli: &Options) -> Result<ExitCode, CliError> {
     let cwd = directory(cli.cwd.as_deref())?;
     let human = match (cli.ask, started_by()) {
         (true, _) => Human::Present,
-        (false, None) => Human::Operator,
+        (false, None) => Human::Operator(Via::Eval),
         // Whoever is started by a call is no operator, whatever it claims.
         (false, Some(_)) => Human::Nobody,
     };

@@ -6,3 +6,7 @@ CREATE TABLE typed_prompts (
     typed_at     TEXT NOT NULL DEFAULT (datetime('now'))
 );
 CREATE INDEX idx_typed_prompts ON typed_prompts(project_dir, id);
+
+-- What a session has done to files is found without going through its transcript.
+CREATE INDEX idx_transcript_files ON transcript_entries(session_id, id)
+    WHERE entry_type = 'file_history_snapshot';

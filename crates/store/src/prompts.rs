@@ -301,7 +301,13 @@ mod tests {
     fn file_history_counts_from_an_entry_on() {
         let store = Store::in_memory().unwrap();
         let seat = seat(&store);
-        let version = |path: &str| FileVersion { path: path.to_owned(), before: None, after: None };
+        let version = |path: &str| FileVersion {
+            path: path.to_owned(),
+            before: None,
+            after: None,
+            added: 2,
+            removed: 1,
+        };
         let entries: Vec<Entry> =
             ["a", "b"].map(|path| Entry::file_history(&seat.session, &[version(path)])).into();
         store.append(&seat.session, &entries).unwrap();

@@ -141,6 +141,11 @@ impl Store {
 
     /// How many tokens the context had when a session's model was last asked; none after a compaction.
     pub fn context_tokens(&self, session: &SessionId) -> Result<u64, StoreError> {
+        Ok(self.last_usage(session)?.unwrap_or_default().context_tokens())
+    }
+
+    /// The tokens of the last answer of a session's model; `None` after a compaction.
+    pub fn last_usage(&self, session: &SessionId) -> Result<Option<Usage>, StoreError> {
         self.read(|c| {
             // Compactions that came to nothing are calls as well: what was compacted the transcript knows.
             let used = c
@@ -166,7 +171,7 @@ impl Store {
                     })
                 })
                 .optional()?;
-            Ok(used.unwrap_or_default().context_tokens())
+            Ok(used)
         })
     }
 

@@ -8,6 +8,7 @@ mod prompt;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
+use crossterm::event::KeyCode;
 use ona_editor::keymap::{Keymap, Pressed};
 use ona_editor::{Content, Editor, History, HistorySearch, vim::Vim};
 use ona_front::{CommandInfo, Op, Preferences, Status};
@@ -36,6 +37,10 @@ const NOTE: Duration = Duration::from_secs(4);
 const WAITING: Duration = Duration::from_secs(60);
 /// A dialog takes no key for this long if the user was typing when it came.
 const GUARD: Duration = Duration::from_millis(600);
+/// A key that is held down begins to repeat after up to 660 ms.
+const HELD_AT_FIRST: Duration = Duration::from_millis(700);
+/// And then comes again at least as often as this.
+const HELD_ON: Duration = Duration::from_millis(120);
 
 /// Something for the terminal or the core to do.
 #[derive(Clone, Debug, PartialEq)]
@@ -100,6 +105,8 @@ pub struct App {
     pressed: Pressed,
     editor: Editor,
     vim: Option<Vim>,
+    /// The mode of vim that the core was told last.
+    told_vim: Option<&'static str>,
     history: History,
     search: Option<HistorySearch>,
     images: BTreeMap<u32, Attachment>,
@@ -133,6 +140,8 @@ pub struct App {
     last_key: Instant,
     /// Until then a dialog takes no key.
     guarded_until: Option<Instant>,
+    /// The key that has answered the last dialog, and until when it counts as still held down.
+    held: Option<(KeyCode, Instant)>,
     told_waiting: bool,
     focused: bool,
     /// The turn was interrupted by the user.
@@ -162,6 +171,7 @@ impl App {
             pressed: Pressed::default(),
             editor: Editor::new(),
             vim: None,
+            told_vim: None,
             history: History::new([]),
             search: None,
             images: BTreeMap::new(),
@@ -189,6 +199,7 @@ impl App {
             last_kill: None,
             last_key: now,
             guarded_until: None,
+            held: None,
             told_waiting: false,
             focused: true,
             interrupted: false,

@@ -207,6 +207,12 @@ pub struct FileVersion {
     pub before: Option<String>,
     /// What it became.
     pub after: Option<String>,
+    /// How many lines were added.
+    #[serde(default)]
+    pub added: usize,
+    /// How many lines were removed.
+    #[serde(default)]
+    pub removed: usize,
 }
 
 /// Where a transcript was compacted (`collapse_commit`). Earlier entries stay, but are no longer sent to the model.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ona_engine::{Agent, LiveChange, Which};
-use ona_front::{Event, Reply};
+use ona_front::{Event, Reply, Via};
 use ona_types::hook::{SessionEndReason, StartSource};
 use ona_types::{PermissionUpdate, UpdateDestination};
 use tokio_util::sync::CancellationToken;
@@ -44,7 +44,7 @@ impl<O: Outside> Console<O> {
                 }
             },
             Act::Call { tool, input, then } => {
-                match agent.operators_call(tool, &input, cancel).await {
+                match agent.operators_call((tool, &input), Via::Command, cancel).await {
                     Ok(report) if report.is_error => Reply::Error { text: report.content },
                     Ok(report) => {
                         if let Some(prompt) = then {

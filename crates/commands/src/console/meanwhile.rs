@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
-use ona_engine::LiveChange;
+use ona_engine::{LiveChange, USUAL_THINKING};
 use ona_front::{Event, Op, Reply};
 use ona_types::{PermissionMode, PermissionUpdate, UpdateDestination};
 use tokio::time::{MissedTickBehavior, interval};
@@ -21,8 +21,6 @@ use crate::table::{Command, Meaning, When};
 
 /// How often the state of a session is looked at while a turn runs.
 const LOOK_EVERY: Duration = Duration::from_millis(400);
-/// The thinking budget that the key switches on.
-const THINKING: u32 = 10_000;
 
 type Side<'d> = Pin<Box<dyn Future<Output = Option<(String, Act)>> + 'd>>;
 
@@ -42,7 +40,7 @@ impl<O: Outside> Console<O> {
                 }
             }
             Op::ToggleThinking => {
-                let budget = desk.model.thinking.is_none().then_some(THINKING);
+                let budget = desk.model.thinking.is_none().then_some(USUAL_THINKING);
                 desk.changes.push(LiveChange::Thinking(budget));
                 let fits = budget.and_then(|b| desk.model.model.thinking(b, desk.model.max_output));
                 let text = match (budget, fits) {
@@ -72,6 +70,10 @@ impl<O: Outside> Console<O> {
                     Ok((entries, more)) => self.front.tell(Event::Transcript { entries, more }),
                     Err(error) => self.front.warn(error.to_string()),
                 }
+            }
+            Op::VimMode { mode } => {
+                self.shown.vim = mode;
+                self.show_custom(&desk.session);
             }
             Op::Typed { text } => {
                 if let Err(error) = desk.store().keep_typed(desk.project_dir(), &text) {

@@ -1,6 +1,6 @@
 //! What the front-end is told: the session that is open, and what has changed.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ona_engine::{Agent, ModelHandle, Session};
 use ona_front::{CommandInfo, Event};
@@ -28,6 +28,10 @@ pub(super) struct Shown {
     pub(super) commands: Option<Vec<CommandInfo>>,
     pub(super) preferences: Option<ona_front::Preferences>,
     pub(super) colour: Option<String>,
+    /// The mode of the prompt's editor, with vim keys.
+    pub(super) vim: Option<String>,
+    /// When the session was opened.
+    pub(super) opened: Option<Instant>,
     /// Stops the status line command that runs.
     pub(super) custom: CancellationToken,
 }
@@ -36,6 +40,7 @@ impl<O: Outside> Console<O> {
     /// Tells the front-end about a session that is open.
     pub(super) fn opened(&mut self, agent: &Agent, source: StartSource) -> Result<(), StoreError> {
         let session = agent.session();
+        self.shown.opened = Some(Instant::now());
         let store = &self.engine.core.store;
         let (entries, more) = match source {
             StartSource::Startup | StartSource::Clear => (Vec::new(), false),
@@ -116,11 +121,14 @@ impl<O: Outside> Console<O> {
         let cancel = CancellationToken::new();
         self.shown.custom = cancel.clone();
         let (front, version) = (self.front.another(), self.outside.version());
+        let open_for = self.shown.opened.map(|opened| opened.elapsed()).unwrap_or_default();
+        let vim = self.shown.vim.clone();
+        let facts = status::LineFacts { version, open_for, vim };
         tokio::spawn(async move {
             // What changes at the same time is one change.
             sleep(SETTLE).await;
             if !cancel.is_cancelled() {
-                let text = status::custom_line(&session, &status, version, &cancel).await;
+                let text = status::custom_line(&session, &status, &facts, &cancel).await;
                 if !cancel.is_cancelled() {
                     front.tell(Event::StatusLine { text });
                 }

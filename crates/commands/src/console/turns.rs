@@ -3,7 +3,7 @@
 use ona_engine::memory::fields::{FieldError, Fields, fresh_id};
 use ona_engine::memory::project_of;
 use ona_engine::{Agent, Session};
-use ona_front::Event;
+use ona_front::{Event, Via};
 use ona_gate::call::CallError;
 use ona_store::{Author, Memory, Saved};
 use ona_tools::names;
@@ -97,7 +97,8 @@ impl<O: Outside> Console<O> {
         if agent.session().mode() != PermissionMode::Plan || planning {
             return Ok(());
         }
-        let entered = agent.operators_call(names::ENTER_PLAN_MODE, &json!({}), cancel).await;
+        let entered =
+            agent.operators_call((names::ENTER_PLAN_MODE, &json!({})), Via::Command, cancel).await;
         entered.map(drop)
     }
 
@@ -117,7 +118,7 @@ impl<O: Outside> Console<O> {
         for mention in mentions(prompt, from, &servers, &agents) {
             let done = match mention {
                 Mention::Call(tool, input) => agent
-                    .operators_call(tool, &input, cancel)
+                    .operators_call((tool, &input), Via::Mention, cancel)
                     .await
                     .map(drop)
                     .map_err(|e| e.to_string()),
@@ -167,7 +168,7 @@ impl<O: Outside> Console<O> {
         let input = json!({"command": command});
         let failed = {
             let call = async {
-                let done = agent.operators_call(names::BASH, &input, cancel).await;
+                let done = agent.operators_call((names::BASH, &input), Via::Shell, cancel).await;
                 done.err().map(|error| error.to_string())
             };
             let mut failed = None;

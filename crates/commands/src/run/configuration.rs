@@ -2,6 +2,8 @@
 
 use ona_config::settings::{self, EditError, UnknownKeys};
 use ona_config::trust;
+use ona_engine::{LiveChange, USUAL_THINKING};
+use ona_extensions::DEFAULT_STYLE;
 use ona_front::{Choice, Event, Menu, MenuItem, Preferences, Reply};
 use ona_types::UpdateDestination;
 use serde_json::{Value, json};
@@ -47,6 +49,16 @@ const OFFERED: &[(&str, &[&str])] = &[
     ("cleanupPeriodDays", &[]),
 ];
 
+/// Settings that are read when a session starts, and how to change the present one.
+const READ_AT_START: &[(&str, &str)] = &[
+    ("model", "/model changes the model of this one"),
+    ("permissions.defaultMode", "Shift+Tab changes the mode of this one"),
+    ("outputStyle", "/clear starts one"),
+    ("language", "/clear starts one"),
+    ("agent", "/clear starts one"),
+    ("cleanupPeriodDays", "/clear starts one"),
+];
+
 /// The colours of `/color`.
 const COLOURS: [&str; 9] =
     ["default", "red", "blue", "green", "yellow", "purple", "orange", "pink", "cyan"];
@@ -59,6 +71,9 @@ pub(super) async fn config<O: Outside>(
     let arguments = arguments.trim();
     if arguments.is_empty() {
         return Ok(Act::menu(all(desk)));
+    }
+    if arguments == "outputStyle" {
+        return Ok(output_style(desk, ""));
     }
     if arguments == "list" {
         return Ok(desk.print(&["config", "list"]).await);
@@ -159,9 +174,19 @@ fn set<O: Outside>(desk: &Desk<O>, key: &str, value: &str, destination: UpdateDe
     {
         return Act::error(format!("unknown theme {value}: see /theme"));
     }
+    if key == "outputStyle"
+        && let Some(name) = value.as_str()
+        && let Err(why) = known_style(desk, name)
+    {
+        return Act::error(why.to_string());
+    }
     match settings::set(destination, &parts, &value, roots, UnknownKeys::Refused) {
         Ok((saved, odd)) => {
             let mut text = format!("{}: {key} = {value}", saved.file.display());
+            change_now(desk, key, &value);
+            if let Some((_, how)) = READ_AT_START.iter().find(|(later, _)| *later == key) {
+                text.push_str(&format!("\nit acts from the next session on; {how}"));
+            }
             // The operator wrote it: what was trusted before is trusted still.
             match trust::carry_over(&saved, roots, desk.store()) {
                 Ok(true) => {}
@@ -175,6 +200,53 @@ fn set<O: Outside>(desk: &Desk<O>, key: &str, value: &str, destination: UpdateDe
         }
         Err(error) => Act::error(refused(&error)),
     }
+}
+
+/// Changes the running session too, where the setting is one of the model's.
+fn change_now<O: Outside>(desk: &Desk<O>, key: &str, value: &Value) {
+    match key {
+        "alwaysThinkingEnabled" => {
+            let budget = (value == &json!(true)).then_some(USUAL_THINKING);
+            desk.changes.push(LiveChange::Thinking(budget));
+        }
+        "effortLevel" => {
+            let effort = value.as_str().and_then(|name| name.parse().ok());
+            desk.changes.push(LiveChange::Effort(effort));
+        }
+        _ => {}
+    }
+}
+
+/// Why a name is not that of an output style.
+fn known_style<O: Outside>(desk: &Desk<O>, name: &str) -> Result<(), CommandError> {
+    let styles = desk.session.output_styles();
+    if styles.iter().any(|style| style.is_named(name)) {
+        return Ok(());
+    }
+    let names: Vec<&str> = styles.iter().map(|style| style.name.as_str()).collect();
+    let why = format!("unknown output style `{name}`; there are: {}", names.join(", "));
+    Err(CommandError::Said(why))
+}
+
+/// Writes a setting into the user's own file; its name.
+pub(super) fn keep<O: Outside>(
+    desk: &Desk<O>,
+    key: &str,
+    value: &Value,
+) -> Result<String, CommandError> {
+    let roots = desk.session.gate.governance.roots();
+    let user = UpdateDestination::UserSettings;
+    let set = settings::set(user, &[key], value, roots, UnknownKeys::Refused);
+    let said = |error: EditError| CommandError::Said(refused(&error));
+    set.map(|(saved, _)| saved.file.display().to_string()).map_err(said)
+}
+
+/// Removes a setting from the user's own file; its name.
+pub(super) fn drop_key<O: Outside>(desk: &Desk<O>, key: &str) -> Result<String, CommandError> {
+    let roots = desk.session.gate.governance.roots();
+    let unset = settings::unset(UpdateDestination::UserSettings, &[key], roots);
+    let said = |error: EditError| CommandError::Said(refused(&error));
+    unset.map(|file| file.display().to_string()).map_err(said)
 }
 
 fn refused(error: &EditError) -> String {
@@ -204,10 +276,30 @@ pub(super) fn vim<O: Outside>(desk: &Desk<O>) -> Act {
 
 /// `/output-style`.
 pub(super) fn output_style<O: Outside>(desk: &Desk<O>, name: &str) -> Act {
-    match name {
-        "" => one(desk, "outputStyle"),
-        name => set(desk, "outputStyle", name, UpdateDestination::LocalSettings),
+    if !name.is_empty() {
+        return set(desk, "outputStyle", name, UpdateDestination::LocalSettings);
     }
+    let now = desk.settings().output_style.unwrap_or_else(|| DEFAULT_STYLE.to_owned());
+    let items: Vec<MenuItem> = desk
+        .session
+        .output_styles()
+        .into_iter()
+        .map(|style| MenuItem {
+            current: style.is_named(&now),
+            choice: Choice::Command { line: format!("/output-style {}", style.name) },
+            detail: style.description,
+            label: style.name,
+            ..MenuItem::default()
+        })
+        .collect();
+    let selected = items.iter().position(|item| item.current).unwrap_or_default();
+    Act::menu(Menu {
+        title: "Output style".to_owned(),
+        text: format!("Now: {now}. Your own are files in `.claude/output-styles`."),
+        items,
+        selected,
+        ..Menu::default()
+    })
 }
 
 /// `/color`.
@@ -238,8 +330,6 @@ pub(super) fn status_line<O: Outside>(
     desk: &Desk<O>,
     arguments: &str,
 ) -> Result<Act, CommandError> {
-    let roots = desk.session.gate.governance.roots();
-    let user = UpdateDestination::UserSettings;
     match first_word(arguments) {
         ("", _) => {
             let now = desk.settings().status_line;
@@ -249,23 +339,16 @@ pub(super) fn status_line<O: Outside>(
                 None => "there is no status line command\n/statusline COMMAND sets one; it gets JSON about the session on its standard input".to_owned(),
             }))
         }
-        ("off", _) => Ok(match settings::unset(user, &["statusLine"], roots) {
-            Ok(file) => Act::Reload(Reply::Plain {
-                text: format!("{}: there is no status line command any more", file.display()),
-            }),
-            Err(error) => Act::error(error.to_string()),
-        }),
+        ("off", _) => {
+            let file = drop_key(desk, "statusLine")?;
+            let text = format!("{file}: there is no status line command any more");
+            Ok(Act::Reload(Reply::Plain { text }))
+        }
         _ => {
             let value = json!({"type": "command", "command": arguments});
-            Ok(match settings::set(user, &["statusLine"], &value, roots, UnknownKeys::Refused) {
-                Ok((saved, _)) => Act::Reload(Reply::Plain {
-                    text: format!(
-                        "{}: the status line is printed by: {arguments}",
-                        saved.file.display()
-                    ),
-                }),
-                Err(error) => Act::error(refused(&error)),
-            })
+            let file = keep(desk, "statusLine", &value)?;
+            let text = format!("{file}: the status line is printed by: {arguments}");
+            Ok(Act::Reload(Reply::Plain { text }))
         }
     }
 }

@@ -157,6 +157,7 @@ pub(super) async fn doctor<O: Outside>(desk: &Desk<O>) -> Result<Act, CommandErr
     if desk.warnings.is_empty() {
         text.push_str("\nok    settings     no problems");
     }
+    text.push_str(&about_keybindings(desk));
     for status in desk.session.gate.pool().map(|pool| pool.statuses()).unwrap_or_default() {
         let word = if status.error.is_some() { "warn" } else { "ok" };
         let why = status.error.as_deref().and_then(|why| why.lines().next()).unwrap_or("connected");
@@ -164,4 +165,19 @@ pub(super) async fn doctor<O: Outside>(desk: &Desk<O>) -> Result<Act, CommandErr
         let _ = write!(text, "\n{word:<5} {:<12} {}: {why}", "server", status.name);
     }
     Ok(if record.ok { Act::plain(text) } else { Act::error(text) })
+}
+
+/// The rows about the user's key bindings; none if there is no file.
+fn about_keybindings<O: Outside>(desk: &Desk<O>) -> String {
+    let file = desk.outside.keybindings();
+    let problems = match ona_files::content_text(&file) {
+        Ok(text) => desk.outside.keybindings_problems(&text),
+        Err(_) if !file.exists() => return String::new(),
+        Err(error) => vec![error.to_string()],
+    };
+    let row = |level: &str, what: &str| format!("\n{level:<5} {:<12} {what}", "keybindings");
+    match problems.as_slice() {
+        [] => row("ok", &format!("{}: no problems", file.display())),
+        problems => problems.iter().map(|problem| row("warn", problem)).collect(),
+    }
 }

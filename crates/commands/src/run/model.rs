@@ -7,6 +7,7 @@ use ona_tools::names;
 use ona_types::{Effort, Phase};
 use serde_json::json;
 
+use super::configuration;
 use crate::act::Act;
 use crate::desk::{CommandError, Desk};
 use crate::outside::Outside;
@@ -178,7 +179,17 @@ pub(super) fn effort<O: Outside>(desk: &Desk<O>, word: &str) -> Act {
         }
         Some((effort, None)) => format!("not supported: {wire} has no effort {}", effort.as_str()),
     };
-    Act::Change(Box::new(LiveChange::Effort(effort)), Reply::Plain { text })
+    desk.changes.push(LiveChange::Effort(effort));
+    // The highest effort is for this session only.
+    let kept = match effort {
+        Some(Effort::Max) => return Act::plain(format!("{text}; in this session only")),
+        Some(effort) => configuration::keep(desk, "effortLevel", &json!(effort.as_str())),
+        None => configuration::drop_key(desk, "effortLevel"),
+    };
+    match kept {
+        Ok(file) => Act::Reload(Reply::Plain { text: format!("{text}; kept in {file}") }),
+        Err(why) => Act::error(format!("{text}\nit was not kept: {why}")),
+    }
 }
 
 /// `/plan`.

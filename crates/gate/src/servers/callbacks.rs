@@ -105,7 +105,7 @@ impl Gate {
                     (answer, "human")
                 }
                 // A tool call from the command line is not interrupted by questions.
-                Human::Operator | Human::Nobody => (ElicitAnswer::Decline, "headless"),
+                Human::Operator(_) | Human::Nobody => (ElicitAnswer::Decline, "headless"),
             },
         };
         let (action, content) = taken(&answer);

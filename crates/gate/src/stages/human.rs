@@ -59,8 +59,8 @@ impl<'g> Stage<Judgement<'g>> for HumanStage {
 async fn ask(call: &mut Judgement<'_>, so_far: &[Answer], open: &Answer) -> Said {
     let reason = open.reason.clone();
     let (verdict, by, words) = match call.gate.front.human() {
-        Human::Operator => {
-            let by = json!({"by": "operator", "via": "eval"});
+        Human::Operator(via) => {
+            let by = json!({"by": "operator", "via": via.as_str()});
             (Verdict::Allow, by, format!("the operator asked for it ({reason})"))
         }
         Human::Nobody => {

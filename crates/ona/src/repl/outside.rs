@@ -135,6 +135,11 @@ impl Outside for Program {
         }
     }
 
+    fn keybindings_problems(&self, text: &str) -> Vec<String> {
+        let (_, problems) = Keymap::with_file(text);
+        problems.iter().map(ToString::to_string).collect()
+    }
+
     fn release_notes(&self) -> &'static str {
         CHANGES
     }

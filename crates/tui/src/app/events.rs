@@ -302,6 +302,7 @@ impl App {
             (false, true) => self.vim = None,
             _ => {}
         }
+        self.tell_vim();
         if preferences.keybindings != self.keymap_text {
             self.keymap_text.clone_from(&preferences.keybindings);
             let (keymap, problems) = match &preferences.keybindings {

@@ -41,7 +41,17 @@ impl App {
         } else {
             self.prompt_key(key);
         }
+        self.tell_vim();
         self.show_title();
+    }
+
+    /// Tells the core the mode of vim, if it is another one: the user's status line may show it.
+    pub(super) fn tell_vim(&mut self) {
+        let mode = self.vim.as_ref().map(|vim| vim.mode().label());
+        if mode != self.told_vim {
+            self.told_vim = mode;
+            self.send(Op::VimMode { mode: mode.map(str::to_owned) });
+        }
     }
 
     /// Pasted text.
@@ -79,16 +89,33 @@ impl App {
             self.send(Op::CycleMode);
             return;
         }
+        if self.is_held(&key) {
+            return;
+        }
         let Some((ask, dialog)) = self.asks.front_mut() else { return };
         let ask = *ask;
         if let DialogOutcome::Answered(answer) = dialog.press(&key) {
             self.asks.pop_front();
             self.guarded_until = None;
+            self.held = Some((key.code, self.now + super::HELD_AT_FIRST));
             let stops = matches!(&answer, HumanAnswer::Deny { stop: true, .. });
             self.send(Op::Answer { ask, answer });
             if stops {
                 self.interrupt();
             }
+        }
+    }
+
+    /// Whether it is the key of the last answer, still held down: it says nothing about this dialog. Esc only says no.
+    fn is_held(&mut self, key: &KeyEvent) -> bool {
+        let is_text = self.asks.front().is_some_and(|(_, dialog)| dialog.is_typing());
+        match &mut self.held {
+            Some((code, until)) if *code == key.code && key.code != KeyCode::Esc && !is_text => {
+                let held = key.kind == KeyEventKind::Repeat || self.now < *until;
+                *until = self.now + super::HELD_ON;
+                held
+            }
+            _ => false,
         }
     }
 

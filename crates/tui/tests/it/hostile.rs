@@ -1,5 +1,7 @@
 //! Nothing that a model, a tool, a file or a server says acts on the terminal.
 
+use std::time::Duration;
+
 use ona_front::{AskRequest, Event, Reply};
 use ona_render::theme::Depth;
 use ona_tui::screen::Reflow;
@@ -21,7 +23,11 @@ fn written_with(evil: &str) -> Vec<u8> {
         stage.hears(spoiled(&event, evil));
         match then {
             Then::Nothing => {}
-            Then::Press(key) => stage.press(key),
+            Then::Press(key) => {
+                // A person lets a key go before the next dialog.
+                stage.waits(Duration::from_secs(1));
+                stage.press(key);
+            }
             Then::Type(text) => stage.types(text),
         }
         if let Event::ToolEnded { .. } = event {

@@ -127,6 +127,30 @@ fn whoever_types_does_not_answer() {
 }
 
 #[test]
+fn a_key_that_is_held_down_answers_one_dialog() {
+    let mut stage = Stage::at_work(80, 24);
+    stage.hears(ask(command("cargo test")));
+    stage.take_sent();
+    stage.press("y");
+    assert_eq!(stage.take_sent().len(), 1);
+    stage.hears(ask(command("rm -rf target")));
+    // The keyboard begins to repeat late, and then repeats fast.
+    stage.waits(Duration::from_millis(600));
+    for _ in 0..20 {
+        stage.press("y");
+        stage.waits(Duration::from_millis(30));
+    }
+    assert_eq!(stage.take_sent(), []);
+    stage.waits(Duration::from_millis(300));
+    stage.press("y");
+    assert_eq!(stage.take_sent(), [Op::Answer { ask: 1, answer: HumanAnswer::yes() }]);
+    // Another key, and Esc, are no mistake.
+    stage.hears(ask(command("rm -rf target")));
+    stage.press("n");
+    assert_eq!(stage.take_sent(), [Op::Answer { ask: 1, answer: HumanAnswer::no("") }]);
+}
+
+#[test]
 fn the_command_the_reason_and_every_answer_are_in_sight() {
     for (columns, height) in [(40, 15), (80, 24), (160, 50)] {
         let mut stage = Stage::at_work(columns, height);

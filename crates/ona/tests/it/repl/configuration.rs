@@ -147,14 +147,109 @@ fn terminal_setup_sandbox_and_release_notes_tell_in_words() {
 }
 
 #[test]
-fn output_style_is_a_setting() {
+fn the_status_line_command_is_told_everything() {
     let project = project();
-    let pty = start_alone(&project);
-    answers(&pty, "/output-style explanatory", "outputStyle = \"explanatory\"");
-    assert_eq!(local_settings(&project), json!({"outputStyle": "explanatory"}));
+    let write = json!({"file_path": project.path("new.txt"), "content": "one\ntwo\n"});
+    let server = model([Reply::new().call("toolu_w", "Write", write), Reply::say("Done.")]);
+    let told = project.path("told.json");
+    let line = format!("cat > {0}.part; mv {0}.part {0}; echo told", told.display());
+    user_settings(
+        &project,
+        &json!({
+            "statusLine": {"type": "command", "command": line}, "editorMode": "vim",
+            "permissions": {"allow": ["Edit"]},
+        }),
+    );
+    let pty = start(&project, &server, &["--name", "the-name"]);
+    answers(&pty, "go", "Done.");
+    let read = || -> Value {
+        serde_json::from_str(&fs::read_to_string(&told).unwrap_or_default()).unwrap_or_default()
+    };
+    until("the turn in the status line", || read()["cost"]["total_lines_added"] == 2);
+    let status = read();
+    for (pointer, expected) in [
+        ("/session_name", json!("the-name")),
+        ("/transcript_path", json!("")),
+        ("/model/id", json!("claude-sonnet-4-20250514")),
+        ("/workspace/project_dir", json!(project.dir())),
+        ("/output_style/name", json!("default")),
+        ("/cost/total_lines_removed", json!(0)),
+        ("/context_window/context_window_size", json!(200_000)),
+        ("/exceeds_200k_tokens", json!(false)),
+        ("/vim/mode", json!("INSERT")),
+        ("/phase", json!("idle")),
+        ("/sandbox", json!("none")),
+    ] {
+        assert_eq!(status.pointer(pointer), Some(&expected), "{pointer}: {status}");
+    }
+    for pointer in [
+        "/session_id",
+        "/cwd",
+        "/version",
+        "/model/display_name",
+        "/workspace/current_dir",
+        "/workspace/added_dirs",
+        "/cost/total_cost_usd",
+        "/cost/total_duration_ms",
+        "/cost/total_api_duration_ms",
+        "/context_window/total_input_tokens",
+        "/context_window/total_output_tokens",
+        "/context_window/used_percentage",
+        "/context_window/remaining_percentage",
+        "/context_window/current_usage/input_tokens",
+        "/context_window/current_usage/cache_read_input_tokens",
+    ] {
+        assert!(status.pointer(pointer).is_some(), "{pointer}: {status}");
+    }
+    pty.key(Key::Esc);
+    until("the mode of vim", || read()["vim"]["mode"] == "NORMAL");
+}
+
+#[test]
+fn an_output_style_changes_the_system_prompt_of_the_next_session() {
+    let (project, server) = (project(), model([Reply::say("One."), Reply::say("Two.")]));
+    let styles = project.path(".claude/output-styles");
+    fs::create_dir_all(&styles).unwrap();
+    let text = "---\nname: Pirate\ndescription: Speaks like one\n---\nSay arr.\n";
+    fs::write(styles.join("pirate.md"), text).unwrap();
+    let pty = start(&project, &server, &[]);
+    answers(&pty, "/output-style piratical", "unknown output style `piratical`; there are: Pirate");
     ready(&pty);
     pty.line("/output-style");
-    pty.wait_for("Now: explanatory");
+    let shown = pty.wait_for("Speaks like one");
+    assert!(shown.contains("Explanatory") && shown.contains("Learning"), "{shown}");
+    close(&pty);
+    answers(&pty, "/output-style pirate", "it acts from the next session on; /clear starts one");
+    assert_eq!(local_settings(&project), json!({"outputStyle": "pirate"}));
+    ready(&pty);
+    answers(&pty, "one", "One.");
+    ready(&pty);
+    answers(&pty, "/config language=Latin", "it acts from the next session on");
+    ready(&pty);
+    answers(&pty, "/clear", "new conversation");
+    ready(&pty);
+    answers(&pty, "two", "Two.");
+    let system = |number: usize| server.requests()[number].body["system"].to_string();
+    assert!(!system(0).contains("Say arr.") && system(0).contains("How to work:"));
+    assert!(system(1).contains("Say arr.") && system(1).contains(": Latin"), "{}", system(1));
+    // The gate stays, the instructions for coding do not.
+    assert!(system(1).contains("passes a gate") && !system(1).contains("How to work:"));
+}
+
+#[test]
+fn thinking_and_effort_of_the_settings_act_at_once() {
+    let (project, server) = (project(), model([Reply::say("One."), Reply::say("Two.")]));
+    let pty = start(&project, &server, &[]);
+    answers(&pty, "/config alwaysThinkingEnabled=true", "alwaysThinkingEnabled = true");
+    ready(&pty);
+    answers(&pty, "one", "One.");
+    ready(&pty);
+    let thinking = |number: usize| server.requests()[number].body["thinking"].clone();
+    assert_eq!(thinking(0), json!({"type": "enabled", "budget_tokens": 10_000}));
+    drop(pty);
+    let pty = start(&project, &server, &[]);
+    answers(&pty, "two", "Two.");
+    assert_eq!(thinking(1)["budget_tokens"], 10_000, "the next session reads it too");
 }
 
 #[test]
@@ -174,4 +269,11 @@ fn doctor_tells_what_is_wrong_with_rules_and_key_bindings() {
     let shown = answers(&pty, "/doctor", "settings     ");
     let row = shown.lines().find(|row| row.contains(" settings     ")).unwrap();
     assert!(row.contains("warn") && row.contains("missing `)`"), "{shown}");
+    ready(&pty);
+    let bindings = json!({"bindings": [{"context": "Chat", "bindings": {"ctrl+q": "chat:fly"}}]});
+    fs::create_dir_all(project.home().join(".claude")).unwrap();
+    fs::write(project.home().join(".claude/keybindings.json"), bindings.to_string()).unwrap();
+    let shown = answers(&pty, "/doctor", "warn  keybindings");
+    let row = shown.lines().find(|row| row.contains("warn  keybindings")).unwrap();
+    assert!(row.contains("chat:fly"), "{shown}");
 }

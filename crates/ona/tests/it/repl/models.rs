@@ -97,6 +97,11 @@ fn effort_is_set_shown_and_sent() {
     ready(&pty);
     answers(&pty, "/effort enormous", "✗ ");
     ready(&pty);
+    let kept = || {
+        let text = fs::read_to_string(project.home().join(".claude/settings.json"));
+        serde_json::from_str::<Value>(&text.unwrap_or_default()).unwrap_or_default()
+    };
+    assert_eq!(kept()["effortLevel"], "high");
     answers(&pty, "/effort auto", "the reasoning effort is the model's own");
     pty.wait_gone("· effort high");
     ready(&pty);
