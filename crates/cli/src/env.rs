@@ -278,7 +278,7 @@ const SET_FOR_CHILDREN: &[Variable] = &[
     Variable {
         name: "ONA_TOOL_USE_ID",
         default: "",
-        meaning: "The call that the process belongs to; every process with this value is killed when the call times out.",
+        meaning: "The call that the process belongs to; every process with this value and the same record is killed when the call times out.",
     },
     Variable {
         name: "ONA_SERVER_RUN",
@@ -383,8 +383,9 @@ pub fn own_program() -> Result<(PathBuf, bool), CliError> {
     Ok((own, is_on_path))
 }
 
-/// What a child gets on top of our own environment.
+/// What a child gets on top of our own environment. It is known by it later.
 pub fn for_children(database: &Path) -> Vec<(OsString, OsString)> {
+    ona_sandbox::children_have(DB.name, database);
     vec![(DB.name.into(), database.into())]
 }
 

@@ -22,6 +22,8 @@ pub fn task_host() -> Result<ExitCode, CliError> {
     let spec: TaskSpec = serde_json::from_slice(&standard_input()?)
         .map_err(|error| CliError::usage(format!("the task's description: {error}")))?;
     let database = env::database()?;
+    // Its processes are known by the same variable as those of ona itself.
+    env::for_children(&database);
     let open = || record::open_masking(&database, spec.redactor());
     let owner = json!(Owner::current());
     // The task runs whether or not the record can be written just now.

@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::handover::handed_over;
 use crate::kill::{Known, Marker, TERM_GRACE, kill_tree, signal_group};
+use crate::own_session::own_session;
 
 /// How long a stream is still read after the child has ended: a process it left behind may keep the pipe
 /// open forever.
@@ -111,6 +112,7 @@ pub async fn run_observed(
     } else {
         without_credentials(command.as_std_mut(), &spec.env);
     }
+    own_session(command.as_std_mut());
     let mut child = command
         .args(&spec.args)
         .current_dir(spec.cwd)
@@ -118,7 +120,6 @@ pub async fn run_observed(
         .stdin(if spec.stdin.is_empty() { Stdio::null() } else { Stdio::piped() })
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
-        .process_group(0)
         .kill_on_drop(true)
         .spawn()
         .map_err(spawn_error)?;

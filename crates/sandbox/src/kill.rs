@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::path::Path;
-use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 use std::{fs, process};
 
@@ -85,6 +85,15 @@ pub(crate) fn supervisors() -> MutexGuard<'static, HashSet<u32>> {
     SUPERVISORS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// The variable by which every child knows the record of this process.
+static RECORD: OnceLock<String> = OnceLock::new();
+
+/// Every child of this process has this variable. Ids of calls come from models, and two records may have the same one:
+/// a process that says it belongs to another record is left alone.
+pub fn children_have(name: &str, value: &Path) {
+    let _ = RECORD.set(format!("{name}={}", value.display()));
+}
+
 /// Makes this process the parent of orphaned descendants, so that a command that forks
 /// away and clears its environment can still be found. Call it once, at the start.
 pub fn adopt_orphans() {
@@ -103,7 +112,7 @@ pub fn kill_tree(leader: Option<u32>, marker: Option<&Marker>) {
     }
     if let Some(marker) = marker {
         let own = format!("{}={}", marker.name, marker.value);
-        kill_found(leader, &|process: &Process| process.has(&own));
+        kill_found(leader, &|process: &Process| process.has(&own) && process.is_ours());
     }
 }
 
@@ -168,6 +177,16 @@ impl Process {
         self.environment.split(|byte| *byte == 0).any(|text| text == variable.as_bytes())
     }
 
+    /// Whether it belongs to this process or to another one with the same record.
+    fn is_ours(&self) -> bool {
+        let is_child = u32::try_from(self.parent).is_ok_and(|parent| parent == process::id());
+        is_child
+            || RECORD.get().is_none_or(|own| {
+                let name = own.split('=').next().unwrap_or_default();
+                self.has(own) || !self.names(&format!("{name}="))
+            })
+    }
+
     fn names(&self, prefix: &str) -> bool {
         self.environment.split(|byte| *byte == 0).any(|text| text.starts_with(prefix.as_bytes()))
     }
@@ -205,5 +224,36 @@ fn escaped(leader: Option<u32>, is_marked: &dyn Fn(&Process) -> bool) -> Vec<i32
             return found.into_iter().collect();
         }
         found.extend(more);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    /// A process of nobody here, with these variables; its number.
+    fn stray(record: &str) -> i32 {
+        let done = Command::new("sh")
+            .args(["-c", "sleep 600 > /dev/null 2>&1 & echo $!"])
+            .envs([("ONA_TOOL_USE_ID", "toolu_in_two_records"), ("AGENT_SDLC_DB", record)])
+            .output()
+            .unwrap();
+        String::from_utf8(done.stdout).unwrap().trim().parse().unwrap()
+    }
+
+    #[test]
+    fn a_process_of_another_record_is_left_alone() {
+        children_have("AGENT_SDLC_DB", Path::new("/one/agent.db"));
+        let (ours, theirs) = (stray("/one/agent.db"), stray("/two/agent.db"));
+        let id = ToolUseId::from_existing("toolu_in_two_records");
+        kill_tree(None, Some(&Marker::of_call(&id)));
+        let lives = |pid: i32| Process::all().iter().any(|process| process.pid == pid);
+        while lives(ours) {
+            std::thread::yield_now();
+        }
+        assert!(lives(theirs));
+        kill(Pid::from_raw(theirs), Signal::SIGKILL).unwrap();
     }
 }

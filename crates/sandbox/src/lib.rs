@@ -1,6 +1,6 @@
 //! Child processes: run with capped capture and a deadline, killed with everything they started.
 //!
-//! [`run`] starts a program in a process group of its own, keeps at most a cap of each stream and
+//! [`run`] starts a program in a process group of its own, without the user's terminal ([`own_session`]), keeps at most a cap of each stream and
 //! drains the rest, and ends the whole tree on timeout or interrupt. A child that forks away is found
 //! by the [`Marker`] in its environment, and leftovers at our own end by the parent relation
 //! ([`end_leftovers`]). [`Owner`] names a process so that a later one can tell whether
@@ -15,6 +15,7 @@ mod ending;
 mod handover;
 mod kill;
 mod leftover;
+mod own_session;
 mod owner;
 mod supervise;
 
@@ -25,8 +26,9 @@ pub use child::{
 pub use editor::{edit, suspend};
 pub use ending::ending;
 pub use handover::{hand_over, handed_over, take_over};
-pub use kill::{Marker, adopt_orphans, is_worked_in, kill_marked, kill_tree};
+pub use kill::{Marker, adopt_orphans, children_have, is_worked_in, kill_marked, kill_tree};
 pub use leftover::end_leftovers;
+pub use own_session::own_session;
 pub use owner::{Liveness, Owner};
 pub use supervise::{
     Supervised, SupervisedEnd, bound_memory, leave_session, no_core_dumps, supervise,

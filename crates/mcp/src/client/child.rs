@@ -77,6 +77,7 @@ impl Program {
         for name in ona_types::CREDENTIAL_VARIABLES {
             command.env_remove(name);
         }
+        ona_sandbox::own_session(command.as_std_mut());
         let mut child = command
             .args(start.args)
             .envs(start.env.iter().map(|(name, value)| (name, value)))
@@ -84,7 +85,6 @@ impl Program {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            .process_group(0)
             .kill_on_drop(true)
             .spawn()?;
         let id = child.id().and_then(|id| i32::try_from(id).ok());

@@ -112,3 +112,38 @@ fn a_server_that_lies_about_its_tools_does_not_act() {
     pty.wait_whole("broken");
     is_untouched(&pty);
 }
+
+/// Whatever ona starts could otherwise draw over a dialog, or put the key into it that answers it.
+#[test]
+fn nothing_that_ona_starts_has_the_terminal() {
+    let project = project();
+    let tries = |name: &str| {
+        let file = project.path(name);
+        format!(
+            "if (true > /dev/tty); then echo open; else echo shut; fi > {} 2> /dev/null",
+            file.display()
+        )
+    };
+    let settings = json!({
+        "statusLine": {"type": "command", "command": tries("line")},
+        "hooks": {"PreToolUse": hook("Bash", &tries("hook"))},
+    });
+    user_settings(&project, &settings);
+    let background = json!({"command": tries("task"), "run_in_background": true});
+    let server = model([
+        bash("toolu_tty", &tries("call")),
+        Reply::new().call("toolu_tty_2", "Bash", background),
+        Reply::say("Done."),
+    ]);
+    let config = json!({"mcpServers": {"s": {"command": "sh", "args": ["-c", tries("server")]}}});
+    let args = ["--allowedTools", "Bash", "--mcp-config", &config.to_string()];
+    let pty = start(&project, &server, &args);
+    answers(&pty, "go", "Done.");
+    ready(&pty);
+    answers(&pty, &format!("!{}; echo it is $((20 + 22))", tries("own")), "it is 42");
+    for name in ["line", "hook", "call", "task", "server", "own"] {
+        let said = || fs::read_to_string(project.path(name)).unwrap_or_default();
+        until(name, || !said().is_empty());
+        assert_eq!(said(), "shut\n", "{name}");
+    }
+}
