@@ -66,6 +66,7 @@ pub fn core_with(cli: &Options, store: Store) -> Result<Core, CliError> {
             ..env::tool_settings()?
         },
         config,
+        moved: Default::default(),
         host: Host {
             program,
             child_env,

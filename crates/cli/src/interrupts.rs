@@ -37,6 +37,7 @@ pub enum FirstInterrupt {
 }
 
 /// Listens for the signals.
+#[derive(Clone)]
 pub struct Interrupts {
     /// The number of the signal that came, or 0.
     came: watch::Receiver<u8>,
@@ -117,6 +118,7 @@ struct Signals {
     interrupt: Signal,
     terminate: Signal,
     hangup: Signal,
+    quit: Signal,
 }
 
 impl Signals {
@@ -125,6 +127,7 @@ impl Signals {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
             hangup: signal(SignalKind::hangup())?,
+            quit: signal(SignalKind::quit())?,
         })
     }
 
@@ -147,6 +150,7 @@ impl Signals {
             _ = self.interrupt.recv() => 2,
             _ = self.terminate.recv() => 15,
             _ = self.hangup.recv() => 1,
+            _ = self.quit.recv() => 3,
         }
     }
 }

@@ -127,7 +127,13 @@ impl<O: Outside> Console<O> {
         loop {
             let op = self.next_op(agent).await;
             let cancel = self.front.begin();
-            let Some(op) = op else { return (Next::Leave, SessionEndReason::PromptInputExit) };
+            let Some(op) = op else {
+                let reason = match self.outside.is_ended_by_signal() {
+                    true => SessionEndReason::Other,
+                    false => SessionEndReason::PromptInputExit,
+                };
+                return (Next::Leave, reason);
+            };
             if is_aside(&op) {
                 self.aside(agent, op);
                 continue;

@@ -54,6 +54,9 @@ pub trait Outside: Starter + Clone + Send + Sync + 'static {
     /// A file with all key bindings as they are by default.
     fn default_keybindings(&self) -> String;
 
+    /// Whether a signal ends the program.
+    fn is_ended_by_signal(&self) -> bool;
+
     /// The version.
     fn version(&self) -> &'static str;
 }

@@ -107,6 +107,7 @@ impl Bench {
                 web: Arc::default(),
             },
             config,
+            moved: Default::default(),
         });
         Self { engine, dir }
     }

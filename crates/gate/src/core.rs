@@ -6,6 +6,8 @@ use ona_types::trust::{TrustRecord as _, TrustedContent};
 
 use ona_config::Config;
 
+use crate::moved_tasks::MovedTasks;
+
 /// The record, the settings and the host that every session of this process shares.
 #[derive(Debug)]
 pub struct Core {
@@ -17,6 +19,8 @@ pub struct Core {
     pub host: Host,
     /// How settings are found.
     pub config: Config,
+    /// Commands that the user moved into the background.
+    pub moved: MovedTasks,
 }
 
 impl Core {

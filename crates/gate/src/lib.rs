@@ -17,6 +17,7 @@ pub mod intents;
 pub mod judgement;
 mod masked_path;
 mod moved;
+pub mod moved_tasks;
 pub mod outcome;
 pub mod phase;
 mod plan_check;

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use tokio_util::sync::CancellationToken;
+
 use ona_effects::Effects;
 use ona_front::{Event, Human};
 use ona_hooks::Judge;
@@ -325,14 +327,20 @@ impl SessionServices for GateServices<'_> {
         &self,
         call: &ToolUseId,
         task: &TaskStarted,
+        stop: CancellationToken,
     ) -> Result<TaskEnded, ServiceError> {
         let (core, id) = (Arc::clone(&self.0.record.core), task.id.clone());
         let owner = json!(Owner::current());
         let session = self.0.record.session();
         core.store.watch_task(session, call, task, &owner).map_err(ServiceError::of)?;
-        Ok(Box::new(move |end| {
+        core.moved.add(id.clone(), stop);
+        Ok(Box::new(move |mut end| {
+            if core.moved.ended(&id) {
+                end.reason = "session_ended".to_owned();
+            }
             // If the record fails, the next session settles it.
             let _ = core.store.finish_task(&id, &end);
+            core.moved.remove(&id);
         }))
     }
 

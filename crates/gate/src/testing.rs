@@ -41,6 +41,7 @@ impl World {
                 web: Arc::default(),
             },
             config: ona_config::testing::config(&home, settings),
+            moved: Default::default(),
         });
         Self { core, project, _dir: dir }
     }

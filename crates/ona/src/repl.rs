@@ -18,8 +18,9 @@ use ona_commands::{Console, Next};
 use ona_engine::{AgentOptions, Engine, SessionBuilder, Which, Work};
 use ona_front::{ClientHandle, Event, Human, Op, channel};
 use ona_render::theme::Depth;
+use ona_store::Seat;
 use ona_tui::screen::Reflow;
-use ona_tui::{Facts, Notifies};
+use ona_tui::{Ended, Facts, Notifies};
 use ona_types::SessionId;
 use ona_types::hook::StartSource;
 use tokio::runtime::Runtime;
@@ -104,7 +105,7 @@ fn live(live: &Live, facts: Facts, start: Start) -> Result<ExitCode, CliError> {
         // Whatever ends it, a panic too: nobody is there any more.
         let _gone = Gone(client.clone());
         match plain {
-            true => ona_tui::line_mode::run(&facts, &client, events, &System),
+            true => ona_tui::line_mode::run(&facts, &client, events, &System).map(|()| Ended::Left),
             false => ona_tui::run(facts, &client, events, &System),
         }
     });
@@ -114,10 +115,11 @@ fn live(live: &Live, facts: Facts, start: Start) -> Result<ExitCode, CliError> {
     let interrupts = runtime.block_on(async {
         Interrupts::listen_with(&remote, give_up, FirstInterrupt::Interrupts)
     })?;
-    let program = Program::new(Arc::clone(&live.options), front.another());
+    let program = Program::new(Arc::clone(&live.options), front.another(), interrupts.clone());
     let console = Console::new(live.engine.clone(), program.clone(), live.cwd.clone(), front);
     let last_word = program.front();
     let ended = sessions(live, &runtime, &interrupts, &program, console, start);
+    runtime.block_on(live.engine.core.moved.end_all());
     // Whatever still holds the channel: the interface ends too.
     last_word.tell(Event::Exit);
     drop((program, last_word));
@@ -125,22 +127,31 @@ fn live(live: &Live, facts: Facts, start: Start) -> Result<ExitCode, CliError> {
     let shown = interface.join();
     ona_tui::terminal::leave();
     runtime.shutdown_background();
-    let session = ended?;
+    let Left { session, tasks } = ended?;
+    if let Some(signal) = interrupts.signal() {
+        return Ok(ExitCode::from(128 + signal));
+    }
     match shown {
-        Ok(Ok(())) => {}
+        Ok(Ok(Ended::Left)) => {}
+        // The signal may come a moment later than the loss, or not at all.
+        Ok(Ok(Ended::TerminalGone)) => return Ok(ExitCode::from(128 + HANGUP)),
         Ok(Err(error)) => {
             return Err(CliError::failed(format!("the terminal cannot be used: {error}")));
         }
         Err(_) => return Ok(ExitCode::FAILURE),
     }
-    if let Some(signal) = interrupts.signal() {
-        return Ok(ExitCode::from(128 + signal));
+    if tasks > 0 {
+        let word = if tasks == 1 { "task" } else { "tasks" };
+        complain(&format!("ended with the session: {tasks} background {word}\n"));
     }
     if let Some(session) = session {
         complain(&format!("to continue this session: ona --resume {session}\n"));
     }
     Ok(ExitCode::SUCCESS)
 }
+
+/// The number of the signal of a terminal that is gone.
+const HANGUP: u8 = 1;
 
 /// The name of the interface's thread.
 const INTERFACE: &str = "interface";
@@ -166,7 +177,15 @@ fn give_terminal_back_on_panic() {
     }));
 }
 
-/// Runs session after session; the last one, if something was said in it.
+/// What the operator leaves behind.
+struct Left {
+    /// The last session, if something was said in it.
+    session: Option<SessionId>,
+    /// What still ran in its background.
+    tasks: usize,
+}
+
+/// Runs session after session.
 fn sessions(
     live: &Live,
     runtime: &Runtime,
@@ -174,9 +193,9 @@ fn sessions(
     program: &Program,
     mut console: Console<Program>,
     mut start: Start,
-) -> Result<Option<SessionId>, CliError> {
+) -> Result<Left, CliError> {
     let args = &live.options.agent;
-    let mut last: Option<SessionId> = None;
+    let mut last: Option<Seat> = None;
     loop {
         let prepared = SessionBuilder {
             engine: &live.engine,
@@ -199,16 +218,16 @@ fn sessions(
         });
         let next = match opened {
             Ok(Some((agent, source))) => {
-                last = Some(agent.session().seat().session.clone());
+                last = Some(agent.session().seat().clone());
                 runtime.block_on(console.run(agent, source))
             }
             // A signal came meanwhile.
             Ok(None) => Next::Leave,
             Err(error) => match &last {
                 // The session before is opened again.
-                Some(session) => {
+                Some(seat) => {
                     console.failed("resume", error.words());
-                    let which = Which::Named(session.to_string(), None);
+                    let which = Which::Named(seat.session.to_string(), None);
                     Next::Open { which, source: StartSource::Resume, name: None }
                 }
                 None => return Err(error),
@@ -221,8 +240,11 @@ fn sessions(
             }
         }
     }
-    let turns = last.as_ref().map(|session| live.engine.core.store.turns(session)).transpose()?;
-    Ok(last.filter(|_| turns.is_some_and(|turns| turns > 0) && !args.no_session_persistence))
+    let Some(seat) = last else { return Ok(Left { session: None, tasks: 0 }) };
+    let store = &live.engine.core.store;
+    let is_kept = store.turns(&seat.session)? > 0 && !args.no_session_persistence;
+    let tasks = store.running_tasks(&seat.conversation)?.len();
+    Ok(Left { session: Some(seat.session).filter(|_| is_kept), tasks })
 }
 
 /// Ends the process after a signal, whatever still runs.

@@ -175,7 +175,7 @@ fn detach(
     };
     let ended = cx
         .services
-        .keep_running(cx.tool_use_id, &task)
+        .keep_running(cx.tool_use_id, &task, stop.clone())
         .map_err(|error| failed("its record", &error))?;
     {
         let mut sink = sink.lock().unwrap_or_else(PoisonError::into_inner);

@@ -209,11 +209,12 @@ pub trait SessionServices: Send + Sync {
         Box::pin(std::future::pending())
     }
 
-    /// Records a task that this process keeps running. What is returned records its end.
+    /// Records a task that this process keeps running, and how it is stopped. What is returned records its end.
     fn keep_running(
         &self,
         _call: &ToolUseId,
         _task: &TaskStarted,
+        _stop: CancellationToken,
     ) -> Result<TaskEnded, ServiceError> {
         Err(ServiceError("nothing runs in the background here".to_owned()))
     }

@@ -26,4 +26,4 @@ pub mod tool_view;
 
 pub use app::{App, Effect};
 pub use platform::{Facts, Notifies, OutsideError, Platform};
-pub use runner::run;
+pub use runner::{Ended, run};

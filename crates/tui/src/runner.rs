@@ -18,8 +18,19 @@ use crate::terminal::{self, Modes};
 
 /// Without a key, a frame follows the last one after this time at the earliest.
 const FRAME: Duration = Duration::from_millis(16);
+/// Input/output error, on every system ona runs on.
+const EIO: i32 = 5;
 /// Events that are taken at once before a frame.
 const BATCH: usize = 4_000;
+
+/// How the interface ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// The user left, or the core ended.
+    Left,
+    /// The terminal is gone.
+    TerminalGone,
+}
 
 /// Runs the terminal interface until the user leaves or the core ends.
 pub fn run(
@@ -27,7 +38,7 @@ pub fn run(
     client: &ClientHandle,
     events: UnboundedReceiver<Event>,
     platform: &dyn Platform,
-) -> io::Result<()> {
+) -> io::Result<Ended> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let _modes = Modes;
     let mut out = io::stdout();
@@ -42,7 +53,11 @@ pub fn run(
         background: BackgroundAnswer::default(),
         leaving: false,
     };
-    runtime.block_on(runner.go(events))
+    match runtime.block_on(runner.go(events)) {
+        // A terminal that is gone answers every access with an input/output error.
+        Err(error) if error.raw_os_error() == Some(EIO) => Ok(Ended::TerminalGone),
+        ended => ended,
+    }
 }
 
 struct Runner<'a> {
@@ -55,7 +70,7 @@ struct Runner<'a> {
 }
 
 impl Runner<'_> {
-    async fn go(mut self, mut events: UnboundedReceiver<Event>) -> io::Result<()> {
+    async fn go(mut self, mut events: UnboundedReceiver<Event>) -> io::Result<Ended> {
         let mut keys = EventStream::new();
         self.draw()?;
         let mut last_frame = Instant::now();
@@ -74,10 +89,9 @@ impl Runner<'_> {
                         at_once = true;
                         self.input(input)?;
                     }
-                    // The terminal is gone.
                     Some(Err(_)) | None => {
                         self.client.send(Op::Quit);
-                        return Ok(());
+                        return Ok(Ended::TerminalGone);
                     }
                 },
                 event = events.recv(), if core_lives => match event {
@@ -112,7 +126,7 @@ impl Runner<'_> {
                             Some(Ok(input)) => self.input(input)?,
                             Some(Err(_)) | None => {
                                 self.client.send(Op::Quit);
-                                return Ok(());
+                                return Ok(Ended::TerminalGone);
                             }
                         },
                         () = sleep(FRAME - since) => {}
@@ -140,7 +154,8 @@ impl Runner<'_> {
             last_frame = Instant::now();
         }
         self.screen.draw(&self.app.take_finished(), &crate::screen::Frame::default())?;
-        self.screen.clear_live()
+        self.screen.clear_live()?;
+        Ok(Ended::Left)
     }
 
     fn input(&mut self, input: Input) -> io::Result<()> {

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ona_cli::bootstrap;
+use ona_cli::interrupts::Interrupts;
 use ona_cli::login::oauth_config;
 use ona_cli::model::{connect_model, model_words, unconnected_model};
 use ona_cli::{CliError, Options, env, output, sign_in, tokens};
@@ -26,11 +27,12 @@ const CHANGES: &str = include_str!("../../../../CHANGELOG.md");
 pub(super) struct Program {
     options: Arc<Options>,
     front: Arc<CoreEnd>,
+    interrupts: Interrupts,
 }
 
 impl Program {
-    pub(super) fn new(options: Arc<Options>, front: CoreEnd) -> Self {
-        Self { options, front: Arc::new(front) }
+    pub(super) fn new(options: Arc<Options>, front: CoreEnd, interrupts: Interrupts) -> Self {
+        Self { options, front: Arc::new(front), interrupts }
     }
 
     /// An end of the channel to the front-end.
@@ -146,6 +148,10 @@ impl Outside for Program {
 
     fn default_keybindings(&self) -> String {
         Keymap::sample()
+    }
+
+    fn is_ended_by_signal(&self) -> bool {
+        self.interrupts.signal().is_some()
     }
 
     fn version(&self) -> &'static str {

@@ -1,5 +1,7 @@
 //! What is typed with a prefix: `!` for a command line of one's own, `#` for a memory.
 
+use ona_testkit::pty::Signal;
+
 use super::*;
 use crate::project;
 
@@ -97,6 +99,32 @@ fn ctrl_b_moves_a_running_command_into_the_background() {
     pty.wait_gone("1 task");
     ready(&pty);
     answers(&pty, "/tasks", "nothing runs in the background");
+}
+
+#[test]
+fn what_was_moved_into_the_background_ends_with_the_session() {
+    for signal in [None, Some(Signal::SIGTERM), Some(Signal::SIGHUP)] {
+        let project = project();
+        let id = format!("toolu_moved_{}", signal.map_or(0, |signal| signal as i32));
+        let server = model([bash(&id, "touch begun; sleep 600"), Reply::say("It goes on.")]);
+        let pty = start(&project, &server, &["--allowedTools", "Bash"]);
+        pty.line("go");
+        until("the command", || project.path("begun").exists());
+        pty.wait_for("sleep 600");
+        pty.key(Key::Ctrl('b'));
+        pty.wait_for("It goes on.");
+        ready(&pty);
+        match signal {
+            None => pty.line("/exit"),
+            Some(signal) => pty.kill(signal),
+        }
+        pty.wait_exit();
+        let ended = "SELECT end_reason, ended_at IS NOT NULL FROM background_tasks";
+        assert_eq!(project.sql(ended), ["session_ended|1"], "{signal:?}");
+        if signal.is_none() {
+            pty.wait_whole("ended with the session: 1 background task");
+        }
+    }
 }
 
 #[test]

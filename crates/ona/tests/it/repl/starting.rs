@@ -91,15 +91,18 @@ fn the_shell_goes_on_below_what_was_there() {
 
 #[test]
 fn a_signal_ends_it_with_its_code_and_a_terminal_as_before() {
-    for (signal, code, at_work) in
-        [(Signal::SIGTERM, 143, false), (Signal::SIGHUP, 129, false), (Signal::SIGTERM, 143, true)]
-    {
+    for (signal, code, at_work) in [
+        (Signal::SIGTERM, 143, false),
+        (Signal::SIGHUP, 129, false),
+        (Signal::SIGQUIT, 131, false),
+        (Signal::SIGTERM, 143, true),
+    ] {
         let project = project();
         user_settings(
             &project,
             &json!({
                 "permissions": {"allow": ["Bash"]},
-                "hooks": {"SessionEnd": hook("", "touch ended")},
+                "hooks": {"SessionEnd": hook("", "cat > ended")},
             }),
         );
         let server = model([bash("toolu_starting_signal", "touch begun; sleep 600")]);
@@ -120,6 +123,7 @@ fn a_signal_ends_it_with_its_code_and_a_terminal_as_before() {
         );
         is_given_back(&pty);
         assert!(project.path("ended").exists(), "SessionEnd hooks run");
+        assert!(project.content("ended").contains("\"reason\":\"other\""));
         assert_eq!(run(&mut project.ona(["doctor"])).code, Some(0));
     }
 }
@@ -139,6 +143,17 @@ fn a_terminal_that_is_gone_leaves_a_clean_record() {
     assert_eq!(run(&mut project.ona(["doctor"])).code, Some(0));
     let results = "SELECT count(*) FROM transcript_entries WHERE entry_type = 'tool_result'";
     assert_eq!(project.sql(results), ["1"], "the call has a result");
+}
+
+#[test]
+fn the_loss_of_the_terminal_counts_as_a_hang_up() {
+    let (project, server) = (project(), model([]));
+    let script = format!("trap '' HUP; {}; echo $? > code", env!("CARGO_BIN_EXE_ona"));
+    let pty = project.pty_command("script", ["-qec", &script, "/dev/null"], with(&server));
+    ready(&pty);
+    pty.kill(Signal::SIGKILL);
+    until("the exit code", || project.path("code").exists() && !project.content("code").is_empty());
+    assert_eq!(project.content("code"), "129\n");
 }
 
 #[test]
