@@ -162,7 +162,13 @@ impl From<StartError> for CliError {
             StartError::Governance(cause) => cause.into(),
             StartError::Agent(cause) => cause.into(),
             StartError::Store(cause) => cause.into(),
-            StartError::Model(cause) => Self::usage(cause.to_string()).hint(crate::model::ALLOWED),
+            StartError::Model { cause, named_in } => {
+                let error = Self::usage(cause.to_string()).hint(crate::model::ALLOWED);
+                match named_in {
+                    Some(file) => error.hint(format!("the model is set in {file}")),
+                    None => error,
+                }
+            }
             StartError::RoleSetup(cause) => Self::failed(cause.to_string()),
             StartError::Role { from, .. } => Self::usage(error.to_string()).hint(match from {
                 RoleFrom::Session => {

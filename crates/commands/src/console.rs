@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use ona_engine::{Agent, Engine, LiveChange, Which};
+use ona_engine::{Agent, Engine, LiveChange, ModelHandle, Which};
 use ona_front::{CoreEnd, Event, Op, Ops, Reply};
 use ona_types::hook::{HookDetail, SessionEndReason, StartSource};
 use ona_types::{PermissionMode, PermissionUpdate, UpdateDestination};
@@ -63,6 +63,8 @@ pub struct Console<O> {
     shown: Shown,
     /// The mode that a session hands on to the one that goes on from it.
     mode: Option<PermissionMode>,
+    /// The model that it hands on, if the operator has chosen another one.
+    model: Option<ModelHandle>,
     /// Whether bypassPermissions is among the modes to go through: a session was started in it.
     bypass: bool,
 }
@@ -84,6 +86,7 @@ impl<O: Outside> Console<O> {
             repeated: None,
             shown: Shown::default(),
             mode: None,
+            model: None,
             bypass: false,
         }
     }
@@ -107,6 +110,13 @@ impl<O: Outside> Console<O> {
             agent.changes().push(LiveChange::Permissions(change));
             agent.apply_changes();
         }
+        let first = agent.model_handle().clone();
+        let handed_on = self.model.take();
+        let mut is_chosen = handed_on.is_some();
+        if let Some(model) = handed_on {
+            agent.changes().push(LiveChange::Model(Box::new(model)));
+            agent.apply_changes();
+        }
         self.bypass |= agent.session().mode() == PermissionMode::BypassPermissions;
         if let Err(error) = self.opened(&agent, source) {
             self.front.warn(error.to_string());
@@ -114,6 +124,10 @@ impl<O: Outside> Console<O> {
         let (next, reason) = self.drive(&mut agent).await;
         if let Next::Open { which: Which::New(_) | Which::Named(_, Some(_)), .. } = &next {
             self.mode = Some(agent.session().mode());
+            let last = agent.model_handle();
+            let key = |handle: &ModelHandle| (handle.model.clone(), handle.effort, handle.thinking);
+            is_chosen |= key(last) != key(&first);
+            self.model = is_chosen.then(|| last.clone());
         }
         if let Err(error) = agent.end(reason).await {
             self.front.warn(error.to_string());

@@ -155,8 +155,13 @@ pub enum StartError {
         cause: TypeError,
     },
     /// The model is unknown.
-    #[error(transparent)]
-    Model(#[from] ChoiceError),
+    #[error("{cause}")]
+    Model {
+        /// Why.
+        cause: ChoiceError,
+        /// The settings that name it.
+        named_in: Option<String>,
+    },
     /// A rule denies the tool that returns structured answers.
     #[error("--json-schema: a rule denies {STRUCTURED_OUTPUT}, the tool that returns the answer")]
     AnswerDenied,
@@ -291,13 +296,31 @@ impl<S: Starter> Prepared<'_, S> {
         Ok(warnings)
     }
 
+    /// The model that the operator, the session's last answer or the settings name.
+    fn chosen(&self, last: Option<&(String, String)>) -> Result<Model, S::Error> {
+        let words = self.builder.starter.model_words()?;
+        let chosen = words.choose(&self.settings(), last).map_err(|cause| {
+            let named_in = self.model_named_in().filter(|_| words.model.is_none());
+            StartError::Model { cause, named_in }
+        });
+        Ok(chosen?)
+    }
+
+    /// The settings that name the model.
+    fn model_named_in(&self) -> Option<String> {
+        let names = |layer: &&Layer| {
+            layer.json.contains_key("model") || layer.json.contains_key("model_config")
+        };
+        let layers = self.session.gate.layers();
+        layers.iter().rfind(names).map(|layer| layer.source.to_string())
+    }
+
     /// The model of the turns.
     fn model_for_turns(&self) -> Result<ModelHandle, S::Error> {
-        let (starter, settings) = (&self.builder.starter, self.settings());
+        let starter = &self.builder.starter;
         let store = &self.builder.engine.core.store;
         let last = store.last_model(&self.session.seat().session).map_err(StartError::from)?;
-        let model = starter.model_words()?.choose(&settings, last.as_ref());
-        let model = model.map_err(StartError::from)?;
+        let model = self.chosen(last.as_ref())?;
         match starter.connect_model(model.clone(), &self.access()) {
             Ok(model) => Ok(model),
             Err(error) => {
@@ -349,11 +372,7 @@ impl<S: Starter> Prepared<'_, S> {
         if !session.wants_model() && need == ModelNeed::None {
             return None;
         }
-        let settings = self.settings();
-        let found = || {
-            let model = starter.model_words()?.choose(&settings, None);
-            starter.connect_model(model.map_err(StartError::from)?, &self.access())
-        };
+        let found = || starter.connect_model(self.chosen(None)?, &self.access());
         let error: S::Error = match found() {
             Ok(model) => return Some(model),
             Err(error) => error,

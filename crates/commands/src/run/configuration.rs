@@ -8,7 +8,7 @@ use ona_front::{Choice, Event, Menu, MenuItem, Preferences, Reply};
 use ona_types::UpdateDestination;
 use serde_json::{Value, json};
 
-use super::first_word;
+use super::{first_word, model};
 use crate::act::Act;
 use crate::desk::{CommandError, Desk};
 use crate::outside::Outside;
@@ -51,7 +51,6 @@ const OFFERED: &[(&str, &[&str])] = &[
 
 /// Settings that are read when a session starts, and how to change the present one.
 const READ_AT_START: &[(&str, &str)] = &[
-    ("model", "/model changes the model of this one"),
     ("permissions.defaultMode", "Shift+Tab changes the mode of this one"),
     ("outputStyle", "/clear starts one"),
     ("language", "/clear starts one"),
@@ -81,6 +80,9 @@ pub(super) async fn config<O: Outside>(
     let Some((key, value)) = arguments.split_once('=') else {
         return Ok(one(desk, arguments));
     };
+    if key.trim() == "model" {
+        return model::keep_model(desk, value.trim().trim_matches('"'));
+    }
     Ok(set(desk, key.trim(), value.trim(), UpdateDestination::LocalSettings))
 }
 
@@ -160,7 +162,12 @@ fn one<O: Outside>(desk: &Desk<O>, key: &str) -> Act {
 }
 
 /// Writes a setting into a file; it acts at once.
-fn set<O: Outside>(desk: &Desk<O>, key: &str, value: &str, destination: UpdateDestination) -> Act {
+pub(super) fn set<O: Outside>(
+    desk: &Desk<O>,
+    key: &str,
+    value: &str,
+    destination: UpdateDestination,
+) -> Act {
     let parts: Vec<&str> = key.split('.').collect();
     if parts.iter().any(|part| part.is_empty()) {
         return Act::error(format!("invalid key `{key}`"));

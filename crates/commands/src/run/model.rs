@@ -4,7 +4,7 @@ use ona_engine::{LiveChange, ModelWords};
 use ona_front::{Choice, Menu, MenuItem, MenuKey, Reply};
 use ona_provider::{ProviderKind, allowed};
 use ona_tools::names;
-use ona_types::{Effort, Phase};
+use ona_types::{Effort, Phase, UpdateDestination};
 use serde_json::json;
 
 use super::configuration;
@@ -24,6 +24,37 @@ pub(super) fn model<O: Outside>(desk: &Desk<O>, arguments: &str) -> Result<Act, 
         AGAIN => Ok(Act::Reconnect(Reply::Plain { text: "connected again".to_owned() })),
         name => switch(desk, &words, name),
     }
+}
+
+/// `/config model=NAME`: the model of this session and of the next ones.
+pub(super) fn keep_model<O: Outside>(desk: &Desk<O>, name: &str) -> Result<Act, CommandError> {
+    let said = |error: O::Error| CommandError::Said(desk.outside.words(&error));
+    let words = desk.outside.model_words().map_err(said)?;
+    let Act::Change(change, switched) = switch(desk, &words, name)? else {
+        let known = ProviderKind::ALL.map(|(kind, word)| format!("  {word}: {}", allowed(kind)));
+        let why = format!("unknown model `{name}`; the models are\n{}", known.join("\n"));
+        return Err(CommandError::Said(why));
+    };
+    // The setting names no provider: the next session must find the same model by its name alone.
+    let alone = match name.split_once('/') {
+        Some((provider, alone)) if provider.parse::<ProviderKind>().is_ok() => alone,
+        _ => name,
+    };
+    let found =
+        ModelWords { model: Some(alone.to_owned()), ..words }.choose(&desk.settings(), None);
+    let LiveChange::Model(handle) = &*change else { return Ok(Act::Change(change, switched)) };
+    if !found.is_ok_and(|found| found == handle.model) {
+        let why = "`model` cannot name a model of another provider; set model_config.provider and model_config.model_id";
+        return Err(CommandError::Said(why.to_owned()));
+    }
+    let kept = configuration::set(desk, "model", alone, UpdateDestination::LocalSettings);
+    let Act::Reload(Reply::Plain { text: kept }) = kept else { return Ok(kept) };
+    desk.changes.push(*change);
+    Ok(Act::Reload(match switched {
+        Reply::Error { text } => Reply::Error { text: format!("{kept}\n{text}") },
+        Reply::Plain { text } => Reply::Plain { text: format!("{kept}\n{text}") },
+        other => other,
+    }))
 }
 
 /// Another model. `provider/model` names the provider too; a name alone is looked for among all of them, the present

@@ -74,6 +74,59 @@ fn a_provider_without_a_credential_says_what_is_missing() {
 }
 
 #[test]
+fn config_changes_the_model_of_this_session_and_of_the_next() {
+    let (project, server) = (project(), model([Reply::say("One."), Reply::say("Two.")]));
+    let pty = start(&project, &server, &[]);
+    answers(&pty, "/config model=nonsense", "unknown model `nonsense`");
+    assert_eq!(local_settings(&project), Value::Null, "it would lock the next session out");
+    ready(&pty);
+    answers(&pty, "/config model=opus", "the model is claude-opus-4-20250514");
+    ready(&pty);
+    assert_eq!(local_settings(&project), json!({"model": "opus"}));
+    answers(&pty, "one", "One.");
+    drop(pty);
+    let pty = start(&project, &server, &[]);
+    answers(&pty, "two", "Two.");
+    for request in server.requests() {
+        assert_eq!(request.body["model"], "claude-opus-4-20250514");
+    }
+}
+
+#[test]
+fn a_model_that_settings_name_and_nobody_has_is_told_with_its_file() {
+    let project = project();
+    user_settings(&project, &json!({"model": "nonsense"}));
+    let pty = project.pty([""; 0], PtyOptions::default().env("ANTHROPIC_API_KEY", KEY));
+    let shown = pty.wait_whole("the model is set in ");
+    assert!(
+        shown.contains("unknown model `nonsense`") && shown.contains("settings.json"),
+        "{shown}"
+    );
+    assert_eq!(pty.wait_exit(), ona_testkit::pty::Exit::Code(2));
+}
+
+#[test]
+fn the_chosen_model_goes_on_in_a_new_conversation_and_a_copy() {
+    let project = project();
+    let server = model([Reply::say("One."), Reply::say("Two."), Reply::say("Three.")]);
+    let pty = start(&project, &server, &[]);
+    answers(&pty, "/model opus", "the model is claude-opus-4-20250514");
+    ready(&pty);
+    answers(&pty, "one", "One.");
+    ready(&pty);
+    answers(&pty, "/branch", "copy");
+    ready(&pty);
+    answers(&pty, "two", "Two.");
+    ready(&pty);
+    answers(&pty, "/clear", "new conversation");
+    ready(&pty);
+    answers(&pty, "three", "Three.");
+    for request in server.requests() {
+        assert_eq!(request.body["model"], "claude-opus-4-20250514");
+    }
+}
+
+#[test]
 fn effort_is_set_shown_and_sent() {
     let (project, server) = (project(), model([Reply::say("Done."), Reply::say("Again.")]));
     let options = with(&server)
