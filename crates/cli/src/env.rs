@@ -383,6 +383,12 @@ pub fn own_program() -> Result<(PathBuf, bool), CliError> {
     Ok((own, is_on_path))
 }
 
+/// Whether PATH has a program of this name.
+pub fn has_program(name: &str) -> bool {
+    let dirs = std::env::var_os(PATH.name).unwrap_or_default();
+    std::env::split_paths(&dirs).any(|dir| dir.is_absolute() && dir.join(name).is_file())
+}
+
 /// What a child gets on top of our own environment. It is known by it later.
 pub fn for_children(database: &Path) -> Vec<(OsString, OsString)> {
     ona_sandbox::children_have(DB.name, database);

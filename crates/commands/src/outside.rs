@@ -54,6 +54,9 @@ pub trait Outside: Starter + Clone + Send + Sync + 'static {
     /// A file with all key bindings as they are by default.
     fn default_keybindings(&self) -> String;
 
+    /// Whether a word begins a command line: the name of a program, a path, or something of the shell's own.
+    fn is_command(&self, word: &str) -> bool;
+
     /// Whether a signal ends the program.
     fn is_ended_by_signal(&self) -> bool;
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use ona_engine::{ModelHandle, Session};
 use ona_extensions::DEFAULT_STYLE;
 use ona_front::{Preferences, Status, TaskInfo};
-use ona_sandbox::{ChildSpec, Ending, Marker};
+use ona_sandbox::{ChildSpec, Ending, Marker, SpawnError};
 use ona_store::StoreError;
 use ona_types::{TaskKind, ToolUseId, Usage};
 use serde_json::{Value, json};
@@ -147,20 +147,40 @@ pub(crate) fn status_input(
     Ok(input)
 }
 
-/// Runs the user's status line command; what it prints, or `None` if there is none or it fails.
+/// Why there is no status line of the user's own.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LineError {
+    #[error("the status line command failed with exit code {0}{1}")]
+    Failed(i32, String),
+    #[error("the status line command took longer than {} s", COMMAND_TIMEOUT.as_secs())]
+    TimedOut,
+    #[error("the status line command was ended by a signal")]
+    Signalled,
+    #[error("the status line command: {0}")]
+    NotStarted(#[from] SpawnError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// The user's status line command, if it may run.
+pub(crate) fn line_command(session: &Session) -> Option<String> {
+    let settings = session.gate.settings();
+    if settings.disable_all_hooks == Some(true) || session.gate.record.core.config.hooks_disabled {
+        return None;
+    }
+    let command = settings.status_line.as_ref()?.command.clone()?;
+    Some(command).filter(|command| !command.trim().is_empty())
+}
+
+/// Runs the user's status line command; what it prints, or `None` if there is none.
 pub(crate) async fn custom_line(
     session: &Session,
     status: &Status,
     facts: &LineFacts,
     cancel: &CancellationToken,
-) -> Option<String> {
-    let settings = session.gate.settings();
-    if settings.disable_all_hooks == Some(true) || session.gate.record.core.config.hooks_disabled {
-        return None;
-    }
-    let helper = settings.status_line.as_ref()?;
-    let command = helper.command.as_deref().filter(|command| !command.trim().is_empty())?;
-    let input = status_input(session, status, facts).ok()?;
+) -> Result<Option<String>, LineError> {
+    let Some(command) = line_command(session) else { return Ok(None) };
+    let input = status_input(session, status, facts)?;
     let id = ToolUseId::generate();
     let program = std::path::Path::new("/bin/sh");
     let spec = ChildSpec {
@@ -174,12 +194,24 @@ pub(crate) async fn custom_line(
         timeout: COMMAND_TIMEOUT,
         cap: COMMAND_OUTPUT,
     };
-    let done = ona_sandbox::run(spec, cancel).await.ok()?;
-    if done.ending != Ending::Exited(0) {
-        return None;
+    let done = ona_sandbox::run(spec, cancel).await?;
+    let masked = |bytes: &[u8]| {
+        let text = String::from_utf8_lossy(bytes).trim_end().to_owned();
+        session.gate.redactor().mask_live(&text).into_owned()
+    };
+    match done.ending {
+        Ending::Exited(0) => {}
+        Ending::Exited(code) => {
+            let said = masked(&done.stderr.bytes);
+            let why = said.lines().next_back().map(|line| format!(": {line}")).unwrap_or_default();
+            return Err(LineError::Failed(code, why));
+        }
+        Ending::TimedOut => return Err(LineError::TimedOut),
+        Ending::Interrupted => return Ok(None),
+        Ending::Signalled(_) => return Err(LineError::Signalled),
     }
-    let text = String::from_utf8_lossy(&done.stdout.bytes).trim_end().to_owned();
-    let padding = " ".repeat(helper.padding.unwrap_or(0).min(20) as usize);
-    let text = session.gate.redactor().mask_live(&text).into_owned();
-    Some(text.lines().map(|line| format!("{padding}{line}")).collect::<Vec<_>>().join("\n"))
+    let padding = session.gate.settings().status_line.as_ref().and_then(|line| line.padding);
+    let padding = " ".repeat(padding.unwrap_or(0).min(20) as usize);
+    let text = masked(&done.stdout.bytes);
+    Ok(Some(text.lines().map(|line| format!("{padding}{line}")).collect::<Vec<_>>().join("\n")))
 }

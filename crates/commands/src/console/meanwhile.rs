@@ -37,6 +37,7 @@ impl<O: Outside> Console<O> {
                 if let Some(status) = &mut self.shown.status {
                     status.mode = mode;
                     self.front.tell(Event::Status { status: Box::new(status.clone()) });
+                    self.show_custom(&desk.session);
                 }
             }
             Op::ToggleThinking => {

@@ -1,5 +1,7 @@
 //! What the front-end is told: the session that is open, and what has changed.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use ona_engine::{Agent, ModelHandle, Session};
@@ -34,6 +36,10 @@ pub(super) struct Shown {
     pub(super) opened: Option<Instant>,
     /// Stops the status line command that runs.
     pub(super) custom: CancellationToken,
+    /// The status line command.
+    pub(super) command: Option<String>,
+    /// Whether its failure was told.
+    pub(super) told_failure: Arc<AtomicBool>,
 }
 
 impl<O: Outside> Console<O> {
@@ -107,7 +113,13 @@ impl<O: Outside> Console<O> {
             shown.tasks = Some(tasks.clone());
             self.front.tell(Event::Tasks { tasks });
         }
-        if changed {
+        let command = status::line_command(session);
+        let is_other = command != self.shown.command;
+        if is_other {
+            self.shown.command = command;
+            self.shown.told_failure = Arc::default();
+        }
+        if changed || is_other {
             self.show_custom(session);
         }
         Ok(())
@@ -124,15 +136,23 @@ impl<O: Outside> Console<O> {
         let open_for = self.shown.opened.map(|opened| opened.elapsed()).unwrap_or_default();
         let vim = self.shown.vim.clone();
         let facts = status::LineFacts { version, open_for, vim };
+        let told_failure = Arc::clone(&self.shown.told_failure);
         tokio::spawn(async move {
             // What changes at the same time is one change.
             sleep(SETTLE).await;
-            if !cancel.is_cancelled() {
-                let text = status::custom_line(&session, &status, &facts, &cancel).await;
-                if !cancel.is_cancelled() {
-                    front.tell(Event::StatusLine { text });
-                }
+            if cancel.is_cancelled() {
+                return;
             }
+            let line = status::custom_line(&session, &status, &facts, &cancel).await;
+            if cancel.is_cancelled() {
+                return;
+            }
+            if let Err(error) = &line
+                && !told_failure.swap(true, Ordering::Relaxed)
+            {
+                front.warn(format!("{error}; /statusline shows and changes it"));
+            }
+            front.tell(Event::StatusLine { text: line.ok().flatten() });
         });
     }
 }

@@ -332,6 +332,14 @@ pub(super) fn color(name: &str) -> Act {
     Act::Tell(Box::new(Event::Preferences { preferences }), reply)
 }
 
+/// What the model is asked if the status line is described, not given as a command.
+const DESCRIBED_LINE: &str = "Set up the status line of this terminal interface. It is printed by a shell command, which \
+gets JSON about the session on its standard input: cwd, session_id, model.id, workspace.project_dir, cost.total_cost_usd, \
+context_window.used_percentage, phase, intent, permission_mode, vim.mode. Write a script ~/.claude/statusline.sh that reads \
+the JSON and prints one short line, make it executable, try it with sample input, and set \
+`\"statusLine\": {\"type\": \"command\", \"command\": \"~/.claude/statusline.sh\"}` in ~/.claude/settings.json, keeping \
+everything else in that file. What it should show: ";
+
 /// `/statusline`.
 pub(super) fn status_line<O: Outside>(
     desk: &Desk<O>,
@@ -350,6 +358,9 @@ pub(super) fn status_line<O: Outside>(
             let file = drop_key(desk, "statusLine")?;
             let text = format!("{file}: there is no status line command any more");
             Ok(Act::Reload(Reply::Plain { text }))
+        }
+        (word, _) if !desk.outside.is_command(word) => {
+            Ok(Act::Prompt(format!("{DESCRIBED_LINE}{arguments}")))
         }
         _ => {
             let value = json!({"type": "command", "command": arguments});

@@ -22,6 +22,9 @@ use crate::{args, dispatch};
 /// The changes of each release.
 const CHANGES: &str = include_str!("../../../../CHANGELOG.md");
 
+/// Words that the shell runs itself.
+const SHELL_WORDS: [&str; 8] = ["cat", "cd", "echo", "if", "printf", "read", "test", "true"];
+
 /// This program.
 #[derive(Clone)]
 pub(super) struct Program {
@@ -148,6 +151,11 @@ impl Outside for Program {
 
     fn default_keybindings(&self) -> String {
         Keymap::sample()
+    }
+
+    fn is_command(&self, word: &str) -> bool {
+        let is_plain = word.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
+        !is_plain || SHELL_WORDS.contains(&word) || env::has_program(word)
     }
 
     fn is_ended_by_signal(&self) -> bool {

@@ -125,14 +125,22 @@ fn statusline_is_set_shown_and_removed() {
     let command =
         r#"sqlite3 :memory: "SELECT 'model is ' || json_extract('$(cat)', '$.model.id')""#;
     answers(&pty, &format!("/statusline {command}"), "the status line is printed by");
-    ready(&pty);
-    answers(&pty, "one", "One.");
     pty.wait_for("model is claude-sonnet-4");
     ready(&pty);
     answers(&pty, "/statusline off", "no status line command any more");
-    ready(&pty);
-    answers(&pty, "two", "Two.");
     pty.wait_gone("model is claude-sonnet-4");
+    ready(&pty);
+    answers(&pty, "/statusline echo >&2 too bad; exit 3", "the status line is printed by");
+    pty.wait_whole("the status line command failed with exit code 3: too bad");
+    ready(&pty);
+    let mode = r#"grep -o 'permission_mode":"[a-zA-Z]*'"#;
+    answers(&pty, &format!("/statusline {mode}"), "the status line is printed by");
+    pty.wait_for("permission_mode\":\"default");
+    pty.key(Key::BackTab);
+    pty.wait_for("permission_mode\":\"acceptEdits");
+    // What is no command is a description for the model.
+    answers(&pty, "/statusline whatever you find nice", "One.");
+    assert!(last_told(&server).contains("whatever you find nice"));
 }
 
 #[test]
