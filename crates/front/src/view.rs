@@ -179,6 +179,21 @@ pub enum Choice {
     },
 }
 
+impl Choice {
+    /// The same for an item with this value, which stands for `{}`.
+    #[must_use]
+    pub fn filled(&self, value: &str) -> Self {
+        let filled = |line: &str| line.replace("{}", value);
+        match self {
+            Self::Close => Self::Close,
+            Self::Command { line } => Self::Command { line: filled(line) },
+            Self::Type { label, line, initial } => {
+                Self::Type { label: label.clone(), line: filled(line), initial: filled(initial) }
+            }
+        }
+    }
+}
+
 /// A further key of a list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MenuKey {

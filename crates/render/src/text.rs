@@ -73,6 +73,14 @@ pub fn truncate_middle(text: &str, columns: usize) -> String {
     }
 }
 
+/// How much of a text that is still arriving is certain: its last grapheme may go on in the next piece.
+pub fn certain(text: &str) -> usize {
+    match text.grapheme_indices(true).next_back() {
+        Some((at, last)) if last != "\n" => at,
+        _ => text.len(),
+    }
+}
+
 /// Whether a text fits, without measuring more of it than needed.
 fn fits(text: &str, columns: usize) -> bool {
     beginning(text, columns).len() == text.len()
@@ -126,6 +134,14 @@ mod tests {
         assert_eq!(truncate("ab", 0), "");
         assert_eq!(truncate_start("abcdef", 4), "…def");
         assert_eq!(truncate_middle("src/very/long/path/main.rs", 14), "src/…h/main.rs");
+    }
+
+    #[test]
+    fn the_last_grapheme_of_a_piece_may_go_on() {
+        assert_eq!(certain("done\n"), 5);
+        assert_eq!(certain("abc"), 2);
+        assert_eq!(certain("a👨\u{200d}"), 1);
+        assert_eq!(certain(""), 0);
     }
 
     proptest! {

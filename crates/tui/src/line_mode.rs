@@ -1,21 +1,25 @@
 //! Line mode: plain lines for terminals that cannot move a cursor, and for screen readers. No escape sequence is written;
 //! questions are answered with a letter and Enter.
 
+mod lists;
+mod plainly;
+mod questions;
+
 use std::collections::VecDeque;
-use std::io::{self, BufRead as _, Write as _};
+use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use std::sync::mpsc;
 
 use ona_front::{
-    AskRequest, Choice, ClientHandle, Ending, Event, HumanAnswer, Menu, Op, Question, Reply,
-    ShownEntry, Wants, answered, chosen, fields, form_answer, questions,
+    AskRequest, ClientHandle, CommandInfo, Ending, Event, HumanAnswer, Menu, Op, Reply, ShownEntry,
 };
 use ona_render::diff::unified;
-use ona_render::text::{fold_blank_lines, plain};
+use ona_render::text::{certain, plain};
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use crate::menu::plain_list;
 use crate::platform::{Facts, Platform};
 use crate::tool_view;
+use lists::Field;
+use questions::Stage;
 
 /// Lines of a result that are shown.
 const RESULT_LINES: usize = 10;
@@ -23,7 +27,11 @@ const RESULT_LINES: usize = 10;
 /// Something that happens.
 enum Happens {
     Core(Option<Box<Event>>),
-    Typed(Option<String>),
+    Typed(String),
+    /// The input has ended; in a terminal it may go on once.
+    Ended {
+        finally: bool,
+    },
 }
 
 /// What the next line answers.
@@ -34,15 +42,8 @@ enum Expects {
     Answer(u64, Box<AskRequest>, Stage),
     /// A choice of a list.
     Choice(Menu),
-    /// A text that a command line ends with.
-    Text(String),
-}
-
-/// How far a question has come.
-enum Stage {
-    Only,
-    Questions { all: Vec<Question>, given: Vec<(String, String)> },
-    Form { said: Vec<String> },
+    /// A text that a list asks for.
+    Text(Field),
 }
 
 /// The line mode.
@@ -52,13 +53,20 @@ struct Lines<'a> {
     expects: Expects,
     asks: VecDeque<(u64, AskRequest)>,
     waiting: VecDeque<Op>,
+    commands: Vec<CommandInfo>,
     ready: bool,
+    /// Something runs that takes a while.
+    at_work: bool,
     opened: bool,
     first_prompt: Option<String>,
     version: &'static str,
     /// Whether the line that was printed last is not ended.
     in_answer: bool,
     streamed: bool,
+    /// The end of what was streamed, which may go on with the next piece.
+    held_back: String,
+    /// A text for the clipboard was printed: the next answer must not say that it was copied.
+    printed_copy: bool,
     leaving: bool,
     /// The core has said that it ends.
     over: bool,
@@ -82,31 +90,53 @@ pub fn run(
         }
         let _ = core.send(Happens::Core(None));
     });
-    std::thread::spawn(move || {
-        for line in io::stdin().lock().lines() {
-            let Ok(line) = line else { break };
-            if sender.send(Happens::Typed(Some(line))).is_err() {
-                return;
-            }
-        }
-        let _ = sender.send(Happens::Typed(None));
-    });
+    std::thread::spawn(move || read_lines(&sender));
     let mut lines = Lines {
         client,
         platform,
         expects: Expects::Prompt,
         asks: VecDeque::new(),
         waiting: VecDeque::new(),
+        commands: Vec::new(),
         ready: false,
+        at_work: false,
         opened: false,
         first_prompt: facts.first_prompt.clone(),
         version: facts.version,
         in_answer: false,
         streamed: false,
+        held_back: String::new(),
+        printed_copy: false,
         leaving: false,
         over: false,
     };
     lines.go(&receiver)
+}
+
+/// Reads lines until the input ends. In a terminal it ends whenever the user presses Ctrl-D: twice in a row is the end.
+fn read_lines(sender: &mpsc::Sender<Happens>) {
+    let most = if io::stdin().is_terminal() { 2 } else { 1 };
+    let mut ends = 0;
+    while ends < most {
+        let mut line = Vec::new();
+        let happens = match io::stdin().lock().read_until(b'\n', &mut line) {
+            Ok(0) => {
+                ends += 1;
+                Happens::Ended { finally: ends == most }
+            }
+            Ok(_) => {
+                ends = 0;
+                Happens::Typed(String::from_utf8_lossy(&line).into_owned())
+            }
+            Err(_) => {
+                ends = most;
+                Happens::Ended { finally: true }
+            }
+        };
+        if sender.send(happens).is_err() {
+            return;
+        }
+    }
 }
 
 impl Lines<'_> {
@@ -121,24 +151,58 @@ impl Lines<'_> {
                     }
                 }
                 Happens::Core(None) => return Ok(()),
-                Happens::Typed(Some(line)) => self.typed(line.trim_end_matches(['\r', '\n']))?,
-                Happens::Typed(None) => {
-                    // What was typed before is still done.
-                    self.leaving = true;
-                    if let Expects::Answer(ask, ..) = self.expects {
-                        self.expects = Expects::Prompt;
-                        let answer = HumanAnswer::unasked("the terminal was closed");
-                        self.client.send(Op::Answer { ask, answer });
-                        self.next_question()?;
-                    }
-                    self.send(Op::End);
-                }
+                Happens::Typed(line) => self.typed(line.trim_end_matches(['\r', '\n']))?,
+                Happens::Ended { finally: false } => self.may_leave()?,
+                Happens::Ended { finally: true } => self.leave()?,
             }
         }
         Ok(())
     }
 
+    /// The first Ctrl-D.
+    fn may_leave(&mut self) -> io::Result<()> {
+        self.print("[Ctrl-D again leaves]")?;
+        match std::mem::replace(&mut self.expects, Expects::Prompt) {
+            Expects::Answer(ask, request, stage) => self.ask_again(ask, *request, stage),
+            _ if self.ready => self.ask_for("> "),
+            _ => Ok(()),
+        }
+    }
+
+    fn leave(&mut self) -> io::Result<()> {
+        // What was typed before is still done.
+        self.leaving = true;
+        if let Expects::Answer(ask, ..) = self.expects {
+            self.expects = Expects::Prompt;
+            let answer = HumanAnswer::unasked("the terminal was closed");
+            self.client.send(Op::Answer { ask, answer });
+            self.next_question()?;
+        }
+        self.send(Op::End);
+        Ok(())
+    }
+
+    /// What was held back of an answer belongs before everything else.
+    fn flush_answer(&mut self) -> io::Result<()> {
+        let held = std::mem::take(&mut self.held_back);
+        io::stdout().lock().write_all(plain(&held).as_bytes())
+    }
+
+    /// A piece of an answer that streams in.
+    fn stream(&mut self, piece: &str) -> io::Result<()> {
+        self.held_back.push_str(piece);
+        let rest = self.held_back.split_off(certain(&self.held_back));
+        let shown = std::mem::replace(&mut self.held_back, rest);
+        let mut out = io::stdout().lock();
+        out.write_all(plain(&shown).as_bytes())?;
+        out.flush()?;
+        self.in_answer = true;
+        self.streamed = true;
+        Ok(())
+    }
+
     fn print(&mut self, text: &str) -> io::Result<()> {
+        self.flush_answer()?;
         let mut out = io::stdout().lock();
         if std::mem::take(&mut self.in_answer) {
             out.write_all(b"\n")?;
@@ -150,6 +214,7 @@ impl Lines<'_> {
     }
 
     fn ask_for(&mut self, text: &str) -> io::Result<()> {
+        self.flush_answer()?;
         let mut out = io::stdout().lock();
         if std::mem::take(&mut self.in_answer) {
             out.write_all(b"\n")?;
@@ -160,24 +225,41 @@ impl Lines<'_> {
         out.flush()
     }
 
-    fn send(&mut self, op: Op) {
-        match (&op, self.ready) {
-            (
-                Op::Command { .. }
-                | Op::Submit { .. }
-                | Op::Shell { .. }
-                | Op::Remember { .. }
-                | Op::End,
-                false,
-            ) => {
-                self.waiting.push_back(op);
+    /// Gives an operation to the core: now, or when it is its turn. Returns whether it waits.
+    fn send(&mut self, op: Op) -> bool {
+        let is_next = match &op {
+            Op::Typed { .. } => {
+                self.client.send(op);
+                return false;
             }
-            (Op::Typed { .. }, _) => self.client.send(op),
-            _ => {
+            // What runs goes on beside it.
+            Op::Command { line } if !self.ready && self.opened && self.is_immediate(line) => {
+                self.client.send(op);
+                return false;
+            }
+            _ => self.ready,
+        };
+        match is_next {
+            true => {
                 self.ready = false;
                 self.client.send(op);
             }
+            false => self.waiting.push_back(op),
         }
+        !is_next
+    }
+
+    /// The command that a line names, if there is one of that name.
+    fn command(&self, line: &str) -> Option<&CommandInfo> {
+        let name = line.strip_prefix('/')?.split_whitespace().next()?;
+        let is = |command: &&CommandInfo| {
+            command.name == name || command.aliases.iter().any(|alias| alias == name)
+        };
+        self.commands.iter().find(is)
+    }
+
+    fn is_immediate(&self, line: &str) -> bool {
+        self.command(line).is_some_and(|command| command.immediate)
     }
 
     fn event(&mut self, event: Event) -> io::Result<()> {
@@ -199,12 +281,13 @@ impl Lines<'_> {
                     }
                 }
             }
+            Event::Commands { commands } => self.commands = commands,
+            Event::TurnStarted { .. } | Event::Busy { .. } => self.at_work = true,
             Event::Ready => {
-                self.ready = true;
+                (self.ready, self.at_work) = (true, false);
                 if let Some(prompt) = self.first_prompt.take() {
                     self.print(&format!("> {prompt}"))?;
-                    self.prompt(&prompt);
-                    return Ok(());
+                    return self.prompt(&prompt);
                 }
                 if let Some(op) = self.waiting.pop_front() {
                     self.ready = false;
@@ -213,13 +296,7 @@ impl Lines<'_> {
                     self.ask_for("> ")?;
                 }
             }
-            Event::Text { text } => {
-                let mut out = io::stdout().lock();
-                out.write_all(plain(&text).as_bytes())?;
-                out.flush()?;
-                self.in_answer = true;
-                self.streamed = true;
-            }
+            Event::Text { text } => self.stream(&text)?,
             Event::Void => self.print("[the answer broke off; it starts again]")?,
             Event::Answered { message } => {
                 let streamed = std::mem::take(&mut self.streamed);
@@ -284,10 +361,16 @@ impl Lines<'_> {
             Event::Input { text } if !text.is_empty() => {
                 self.print(&format!("[the prompt was: {text}]"))?;
             }
-            Event::Copy { text } => self.print(&text)?,
+            Event::Copy { text } => {
+                self.print(&text)?;
+                self.printed_copy = true;
+            }
             Event::Edit { file, then } => self.edit(&file, &then)?,
             Event::Ask { ask, request } => {
                 self.asks.push_back((ask, request));
+                if let Expects::Choice(_) | Expects::Text(_) = self.expects {
+                    self.print("[a question waits: it comes when the list is closed]")?;
+                }
                 self.next_question()?;
             }
             Event::AskEnded { ask } => {
@@ -317,7 +400,11 @@ impl Lines<'_> {
 
     fn reply(&mut self, reply: Reply) -> io::Result<()> {
         match reply {
-            Reply::Text { text } | Reply::Plain { text } => self.print(&text),
+            _ if std::mem::take(&mut self.printed_copy) => {
+                self.print("[printed above: there is no clipboard in line mode]")
+            }
+            Reply::Text { text } => self.print(&plainly::lines(&text)),
+            Reply::Plain { text } => self.print(&text),
             Reply::Error { text } => self.print(&format!("error: {text}")),
             Reply::Diffs { sources } => {
                 for source in sources {
@@ -328,37 +415,26 @@ impl Lines<'_> {
                 }
                 Ok(())
             }
-            Reply::Menu { menu } => {
-                let list = plain_list(&menu);
-                self.print(&list)?;
-                self.ask_for("a number and Enter, or Enter alone to close: ")?;
-                self.expects = Expects::Choice(menu);
-                Ok(())
-            }
+            Reply::Menu { menu } => self.open_list(menu),
         }
     }
 
     fn typed(&mut self, line: &str) -> io::Result<()> {
         self.in_answer = false;
+        let line = line.trim();
         match std::mem::replace(&mut self.expects, Expects::Prompt) {
-            Expects::Prompt => {
-                match line.trim() {
-                    "" if self.ready => self.ask_for("> ")?,
-                    "" => {}
-                    text => self.prompt(text),
-                }
-                Ok(())
-            }
-            Expects::Text(before) => {
-                self.send(Op::Command { line: format!("{before}{}", line.trim()) });
-                Ok(())
-            }
-            Expects::Choice(menu) => self.choose(&menu, line.trim()),
-            Expects::Answer(ask, request, stage) => self.answer(ask, *request, stage, line.trim()),
+            Expects::Prompt if !line.is_empty() => self.prompt(line)?,
+            Expects::Prompt if self.ready => self.ask_for("> ")?,
+            Expects::Prompt => {}
+            Expects::Text(field) => self.filled(field, line)?,
+            Expects::Choice(menu) => self.choose(menu, line)?,
+            Expects::Answer(ask, request, stage) => self.answer(ask, *request, stage, line)?,
         }
+        // A question that came while a list was open.
+        self.next_question()
     }
 
-    fn prompt(&mut self, text: &str) {
+    fn prompt(&mut self, text: &str) -> io::Result<()> {
         self.send(Op::Typed { text: text.to_owned() });
         let op = if matches!(text, "exit" | "quit") {
             Op::End
@@ -366,230 +442,25 @@ impl Lines<'_> {
             Op::Shell { command: command.trim().to_owned() }
         } else if let Some(memory) = text.strip_prefix('#') {
             Op::Remember { text: memory.trim().to_owned() }
-        } else if text.starts_with('/')
-            && !text[1..].split_whitespace().next().unwrap_or_default().contains('/')
-        {
+        } else if is_command(text) {
             Op::Command { line: text.to_owned() }
         } else {
             Op::Submit { prompt: text.to_owned(), attachments: Vec::new(), mentions: true }
         };
-        self.send(op);
+        match self.send(op) && self.at_work {
+            true => self.print(&format!("[waits until what runs has ended: {text}]")),
+            false => Ok(()),
+        }
     }
+}
 
-    fn choose(&mut self, menu: &Menu, line: &str) -> io::Result<()> {
-        let (key, number) = match line.chars().next().filter(char::is_ascii_alphabetic) {
-            Some(key) => (Some(key), line[1..].trim()),
-            None => (None, line),
-        };
-        let item = number.parse::<usize>().ok().and_then(|at| menu.items.get(at.checked_sub(1)?));
-        let choice = match (key, item) {
-            (None, Some(item)) => item.choice.clone(),
-            (Some(key), item) => {
-                let value = item.map(|item| item.value.clone()).unwrap_or_default();
-                let found = menu
-                    .keys
-                    .iter()
-                    .find(|known| known.key == key)
-                    .map(|known| known.choice.clone());
-                match found {
-                    Some(Choice::Command { line }) => {
-                        Choice::Command { line: line.replace("{}", &value) }
-                    }
-                    Some(Choice::Type { label, line, initial }) => {
-                        Choice::Type { label, line: line.replace("{}", &value), initial }
-                    }
-                    _ => Choice::Close,
-                }
-            }
-            (None, None) => Choice::Close,
-        };
-        match choice {
-            Choice::Close if self.ready => self.ask_for("> "),
-            Choice::Close => Ok(()),
-            Choice::Command { line } => {
-                self.send(Op::Command { line });
-                Ok(())
-            }
-            Choice::Type { label, line, .. } => {
-                self.expects = Expects::Text(line);
-                self.ask_for(&format!("{label}: "))
-            }
-        }
-    }
-
-    fn next_question(&mut self) -> io::Result<()> {
-        if !matches!(self.expects, Expects::Prompt) {
-            return Ok(());
-        }
-        let Some((ask, request)) = self.asks.pop_front() else { return Ok(()) };
-        if self.leaving {
-            let answer = HumanAnswer::unasked("the terminal was closed");
-            self.client.send(Op::Answer { ask, answer });
-            return self.next_question();
-        }
-        let stage = match request.wants {
-            Wants::Answers => {
-                Stage::Questions { all: questions(&request.input), given: Vec::new() }
-            }
-            Wants::Form if request.input["url"].is_null() => Stage::Form { said: Vec::new() },
-            _ => Stage::Only,
-        };
-        let text = question_text(&request);
-        self.print(&text)?;
-        let next = next_words(&request, &stage);
-        self.expects = Expects::Answer(ask, Box::new(request), stage);
-        self.ask_for(&next)
-    }
-
-    fn answer(
-        &mut self,
-        ask: u64,
-        request: AskRequest,
-        stage: Stage,
-        line: &str,
-    ) -> io::Result<()> {
-        let (answer, stage) = match stage {
-            Stage::Only => (one_line_answer(&request, line), Stage::Only),
-            Stage::Questions { all, mut given } => {
-                if let Some(question) = all.get(given.len())
-                    && let Some(answer) = chosen(line, question)
-                {
-                    given.push((question.text.clone(), answer));
-                }
-                let done = (given.len() == all.len()).then(|| HumanAnswer::Allow {
-                    always: Vec::new(),
-                    input: Some(answered(&request.input, &given)),
-                });
-                (done, Stage::Questions { all, given })
-            }
-            Stage::Form { mut said } => {
-                let all = fields(&request.input["schema"]);
-                if matches!(line, "n" | "no") && said.is_empty() {
-                    (Some(HumanAnswer::no("")), Stage::Form { said })
-                } else {
-                    if all.get(said.len()).is_some_and(|field| field.takes(line)) {
-                        said.push(line.to_owned());
-                    }
-                    let done = (said.len() >= all.len()).then(|| match form_answer(&all, &said) {
-                        Ok(input) => HumanAnswer::Allow { always: Vec::new(), input: Some(input) },
-                        Err(_) => HumanAnswer::no(""),
-                    });
-                    (done, Stage::Form { said })
-                }
-            }
-        };
-        match answer {
-            Some(answer) => {
-                self.client.send(Op::Answer { ask, answer });
-                self.next_question()
-            }
-            None => {
-                let next = next_words(&request, &stage);
-                self.expects = Expects::Answer(ask, Box::new(request), stage);
-                self.ask_for(&next)
-            }
-        }
-    }
+/// Whether a line is a command: a path is not.
+fn is_command(line: &str) -> bool {
+    let name = line.strip_prefix('/').and_then(|rest| rest.split(char::is_whitespace).next());
+    name.is_some_and(|name| !name.is_empty() && !name.contains('/'))
 }
 
 fn title(tool: &str, input: &serde_json::Value) -> String {
     let tool_view::Title { name, about } = tool_view::title(tool, input);
     format!("* {name}({about})")
-}
-
-/// What is asked.
-fn question_text(request: &AskRequest) -> String {
-    let input = &request.input;
-    let mut text = match request.wants {
-        Wants::Permission => {
-            let body = match (&request.diff, input["command"].as_str(), input["plan"].as_str()) {
-                (Some(diff), ..) => unified(diff),
-                (None, Some(command), _) => format!("{command}\n"),
-                (None, None, Some(plan)) => format!("{plan}\n"),
-                _ => format!("{input}\n"),
-            };
-            format!("Allow {}? in {}\n{body}", request.tool, request.place)
-        }
-        Wants::Trust => {
-            let list = |key: &str| -> String {
-                let items =
-                    input[key].as_array().into_iter().flatten().filter_map(|item| item.as_str());
-                items.map(|item| format!("  {}\n", item.replace('\n', " "))).collect()
-            };
-            let root = input["root"].as_str().unwrap_or_default();
-            let also = list("also");
-            let also = if also.is_empty() {
-                also
-            } else {
-                format!("These would also take effect:\n{also}")
-            };
-            format!(
-                "Do you trust this folder? {root}\ncontains what would run with your rights:\n{}{also}",
-                list("runs")
-            )
-        }
-        Wants::Unread => format!("Go on without guards that cannot be read? {}\n", input["unread"]),
-        Wants::Code => format!("Sign in at {}\n", input["url"].as_str().unwrap_or_default()),
-        Wants::Form | Wants::Answers => String::new(),
-    };
-    for check in &request.checks {
-        text.push_str(&format!("{check}\n"));
-    }
-    let stage = request.stage.map(|stage| format!("{}: ", stage.as_str())).unwrap_or_default();
-    if !matches!(request.wants, Wants::Trust | Wants::Answers) {
-        text.push_str(&format!("{stage}{}\n", request.reason));
-    }
-    if request.wants == Wants::Permission && !request.suggestions.is_empty() {
-        let rules: Vec<String> = request.suggestions.iter().map(ToString::to_string).collect();
-        text.push_str(&format!("always means: {} → {}\n", rules.join(", "), request.always_in));
-    }
-    fold_blank_lines(&plain(&text))
-}
-
-/// What is to be typed next.
-fn next_words(request: &AskRequest, stage: &Stage) -> String {
-    match (stage, request.wants) {
-        (Stage::Questions { all, given }, _) => {
-            let Some(question) = all.get(given.len()) else { return String::new() };
-            let mut text = format!("{}\n", plain(&question.text));
-            for (number, (label, about)) in (1..).zip(&question.options) {
-                text.push_str(&format!("  {number}. {}  {}\n", plain(label), plain(about)));
-            }
-            text.push_str(match question.several {
-                true => "numbers with commas, or an answer of your own: ",
-                false => "a number, or an answer of your own: ",
-            });
-            text
-        }
-        (Stage::Form { said }, _) => {
-            let all = fields(&request.input["schema"]);
-            let Some(field) = all.get(said.len()) else { return String::new() };
-            let first = if said.is_empty() { " (n declines)" } else { "" };
-            format!("{} ({}){first}: ", plain(&field.title), plain(&field.wanted))
-        }
-        (Stage::Only, Wants::Permission) if !request.suggestions.is_empty() => {
-            "y yes, n no, a always, or words for the agent: ".to_owned()
-        }
-        (Stage::Only, Wants::Permission) => "y yes, n no, or words for the agent: ".to_owned(),
-        (Stage::Only, Wants::Code) => "code, or n: ".to_owned(),
-        (Stage::Only, _) => "y yes, n no: ".to_owned(),
-    }
-}
-
-/// The answer to a question that is answered with one line.
-fn one_line_answer(request: &AskRequest, line: &str) -> Option<HumanAnswer> {
-    Some(match (request.wants, line) {
-        (Wants::Code, "") => return None,
-        (Wants::Code, "n" | "no") => HumanAnswer::no(""),
-        (Wants::Code, code) => HumanAnswer::Allow {
-            always: Vec::new(),
-            input: Some(serde_json::json!({"code": code})),
-        },
-        (_, "y" | "yes") => HumanAnswer::yes(),
-        (_, "n" | "no") => HumanAnswer::no(""),
-        (Wants::Permission, "a" | "always") if !request.suggestions.is_empty() => request.always(),
-        (_, "") => return None,
-        (Wants::Permission, words) => HumanAnswer::no(words),
-        _ => HumanAnswer::no(""),
-    })
 }

@@ -109,14 +109,7 @@ impl MenuView {
         };
         let value =
             self.matching().get(self.selected).map(|item| item.value.clone()).unwrap_or_default();
-        let filled = |line: &String| line.replace("{}", &value);
-        MenuOutcome::Chosen(match &key.choice {
-            Choice::Close => return MenuOutcome::Closed,
-            Choice::Command { line } => Choice::Command { line: filled(line) },
-            Choice::Type { label, line, initial } => {
-                Choice::Type { label: label.clone(), line: filled(line), initial: filled(initial) }
-            }
-        })
+        chosen(&key.choice.filled(&value))
     }
 
     /// The rows, at most so many.
@@ -203,28 +196,6 @@ fn chosen(choice: &Choice) -> MenuOutcome {
         Choice::Close => MenuOutcome::Closed,
         choice => MenuOutcome::Chosen(choice.clone()),
     }
-}
-
-/// A list in plain lines, for line mode: numbered, whatever its length.
-pub fn plain_list(menu: &Menu) -> String {
-    let mut text = format!("{}\n", plain(&menu.title));
-    if !menu.text.is_empty() {
-        text.push_str(&format!("{}\n", plain(&menu.text)));
-    }
-    for (number, item) in menu.items.iter().enumerate() {
-        let mark = if item.current { " *" } else { "" };
-        let detail = if item.detail.is_empty() {
-            String::new()
-        } else {
-            format!("  {}", plain(&item.detail))
-        };
-        let label = plain(&item.label);
-        text.push_str(&format!("{:>3}. {label}{mark}{detail}\n", number + 1));
-    }
-    for key in &menu.keys {
-        text.push_str(&format!("  {}N  {}\n", key.key, plain(&key.label)));
-    }
-    text
 }
 
 #[cfg(test)]

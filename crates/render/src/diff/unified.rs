@@ -11,7 +11,8 @@ const NO_FILE: &str = "/dev/null";
 
 /// The change as a unified diff. No character of it acts on a terminal; tabs stay.
 pub fn unified(diff: &FileDiff) -> String {
-    let path = one_line(&diff.path);
+    // `a/` stands before the path from the root too, as in git.
+    let path = one_line(diff.path.trim_start_matches('/'));
     let old = if diff.fate == FileFate::Created { NO_FILE.to_owned() } else { format!("a/{path}") };
     let new = if diff.fate == FileFate::Deleted { NO_FILE.to_owned() } else { format!("b/{path}") };
     let mut shown = format!("--- {old}\n+++ {new}\n");

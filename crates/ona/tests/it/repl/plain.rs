@@ -163,6 +163,14 @@ fn exit_and_the_end_of_the_input_leave() {
     let (project, server) = (project(), model([]));
     let pty = lines(&project, &server, "dumb", &[]);
     pty.key(Key::Ctrl('d'));
+    pty.wait_until(|screen| screen.ends_with("[Ctrl-D again leaves]\n>"));
+    // Only two in a row leave.
+    pty.line("/voice");
+    pty.wait_for("/voice: omitted");
+    pty.wait_until(|screen| screen.ends_with("\n>"));
+    pty.key(Key::Ctrl('d'));
+    pty.wait_until(|screen| screen.matches("Ctrl-D again leaves").count() == 2);
+    pty.key(Key::Ctrl('d'));
     assert_eq!(pty.wait_exit(), Exit::Code(0));
     for word in ["/exit", "/quit"] {
         let pty = lines(&project, &server, "dumb", &[]);
@@ -184,4 +192,122 @@ fn ctrl_c_interrupts_a_turn() {
     pty.wait_for("interrupted");
     pty.line("well?");
     pty.wait_for("I stopped.");
+}
+
+#[test]
+fn some_commands_do_not_wait_for_the_turn_and_the_others_say_that_they_do() {
+    let project = project();
+    let server = model([
+        bash("toolu_plain_meanwhile", "touch begun; until test -e go; do sleep 0.05; done"),
+        Reply::say("Done."),
+        Reply::say("Next."),
+    ]);
+    let pty = lines(&project, &server, "dumb", &["--allowedTools", "Bash"]);
+    pty.line("go");
+    until("the command", || project.path("begun").exists());
+    pty.line("/status");
+    pty.wait_whole("ANTHROPIC_API_KEY (a key)");
+    pty.line("/theme");
+    pty.wait_until(|screen| screen.ends_with("to close:"));
+    pty.key(Key::Enter);
+    pty.line("and then?");
+    pty.wait_for("[waits until what runs has ended: and then?]");
+    pty.line("/clear");
+    pty.wait_for("[waits until what runs has ended: /clear]");
+    assert_eq!(server.requests().len(), 1);
+    project.file("go", "");
+    pty.wait_whole("Next.");
+    pty.wait_whole("a new conversation");
+    no_escape(&pty);
+}
+
+#[test]
+fn a_list_takes_commands_and_says_what_it_takes() {
+    let (project, server) = (project(), model([]));
+    let pty = lines(&project, &server, "dumb", &[]);
+    let open = |pty: &Pty, line: &str| {
+        pty.line(line);
+        pty.wait_until(|screen| screen.ends_with("to close:"));
+    };
+    open(&pty, "/theme");
+    pty.line("mauve");
+    pty.wait_for("nothing fits `mauve`: a number from 1 to 8");
+    pty.wait_until(|screen| screen.ends_with("to close:"));
+    pty.line("/voice");
+    pty.wait_for("/voice: omitted");
+    pty.wait_until(|screen| screen.ends_with("\n>"));
+    // A field takes a path, but no command.
+    open(&pty, "/export");
+    pty.line("2");
+    pty.wait_until(|screen| screen.contains("File [ona-") && screen.ends_with("]:"));
+    pty.line("/fast");
+    pty.wait_for("/fast: omitted");
+    open(&pty, "/export");
+    pty.line("2");
+    pty.wait_until(|screen| screen.ends_with("]:"));
+    let file = project.path("said.txt");
+    pty.line(file.to_str().unwrap());
+    pty.wait_for("wrote ");
+    assert!(file.exists());
+    no_escape(&pty);
+}
+
+#[test]
+fn a_command_at_a_question_is_no_answer() {
+    let project = project();
+    let input = json!({"command": "mkdir made", "description": "Make a directory"});
+    let server = model([Reply::new().call("toolu_1", "Bash", input), Reply::say("Done.")]);
+    let pty = lines(&project, &server, "dumb", &[]);
+    pty.line("go");
+    let shown = pty.wait_for("y yes, n no");
+    assert!(shown.contains("(Make a directory)"), "{shown}");
+    pty.line("/status");
+    pty.wait_for("answer it first");
+    pty.wait_until(|screen| screen.matches("y yes, n no").count() == 2);
+    pty.key(Key::Ctrl('d'));
+    pty.wait_until(|screen| screen.matches("y yes, n no").count() == 3);
+    pty.line("y");
+    pty.wait_for("Done.");
+    assert!(project.path("made").exists());
+}
+
+#[test]
+fn answers_of_commands_are_readable_lines() {
+    let project = project();
+    let server = model([Reply::say("Hello.")]);
+    let pty = lines(&project, &server, "dumb", &[]);
+    let shown = answers(&pty, "/help", "Not in ona");
+    assert!(shown.contains("Set the reasoning effort"), "{shown}");
+    assert!(!shown.contains("\\|") && !shown.contains("|---"), "{shown}");
+    pty.line("hello");
+    pty.wait_whole("Hello.");
+    pty.wait_until(|screen| screen.ends_with("\n>"));
+    let shown = answers(&pty, "/copy", "no clipboard in line mode");
+    assert!(shown.matches("Hello.").count() == 2 && !shown.contains("copied"), "{shown}");
+    no_escape(&pty);
+}
+
+#[test]
+fn an_emoji_that_comes_in_pieces_stays_whole() {
+    let project = project();
+    let family = "👨\u{200d}👩\u{200d}👧";
+    let server = model([Reply::say(format!("A {family} and ❤\u{fe0f} here."))]);
+    let pty = lines(&project, &server, "dumb", &[]);
+    pty.line("hello");
+    pty.wait_for("here.");
+    let raw = String::from_utf8(pty.raw()).unwrap();
+    assert!(raw.contains(&format!("A {family} and ❤\u{fe0f} here.")), "{raw}");
+}
+
+#[test]
+fn a_diff_has_the_path_of_the_file() {
+    let project = project();
+    let path = project.path("new.txt");
+    let input = json!({"file_path": path, "content": "one\n"});
+    let server = model([Reply::new().call("toolu_1", "Write", input), Reply::say("Done.")]);
+    let pty = lines(&project, &server, "dumb", &["--permission-mode", "acceptEdits"]);
+    pty.line("go");
+    pty.wait_for("Done.");
+    let raw = String::from_utf8_lossy(&pty.raw()).into_owned();
+    assert!(raw.contains(&format!("+++ b{}", path.display())), "{raw}");
 }
