@@ -1,6 +1,7 @@
 //! `/rewind`: back to an earlier prompt. The conversation goes on in a copy that ends before it; files get the content
 //! they had. Nothing is lost: the original session stays, and what files were before the rewind is kept like before a call.
 
+use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -8,7 +9,7 @@ use ona_engine::{Fork, Which};
 use ona_files::{ReplaceOptions, replace};
 use ona_front::{Choice, Menu, MenuItem};
 use ona_gate::file_history::{kept_content, note_present, present};
-use ona_store::{PromptRow, Step};
+use ona_store::{FileHistoryRow, PromptRow, Step};
 use ona_types::hook::SessionEndReason;
 use ona_types::{Entry, SessionId};
 use serde_json::json;
@@ -62,20 +63,25 @@ fn points<O: Outside>(desk: &Desk<O>, prompts: &[PromptRow]) -> Result<Act, Comm
         return Ok(Act::plain("nothing to rewind: no prompt was sent yet"));
     }
     let mut items = Vec::new();
+    // All of them at once: a long session has thousands of prompts.
+    let history = desk.store().file_history(desk.session_id(), 0)?;
     for prompt in prompts.iter().rev() {
-        let files = to_restore(desk, prompt.sequence)?.len();
+        let since = history.iter().filter(|row| row.sequence >= prompt.sequence);
+        let files = restorable(since).len();
         items.push(MenuItem {
             label: beginning(&prompt.text, 70),
             detail: match files {
-                0 => "no files changed since".to_owned(),
-                files => format!("{} changed since", counted(files, "file")),
+                0 => "no files to put back".to_owned(),
+                files => format!("{} to put back", counted(files, "file")),
             },
             current: false,
             choice: Choice::Command { line: format!("/rewind {}", prompt.sequence) },
             value: prompt.sequence.to_string(),
         });
     }
-    Ok(Act::menu(Menu { title: "Rewind to before a prompt".to_owned(), items, ..Menu::default() }))
+    let text = "Files that a command changed without naming them are not known here.".to_owned();
+    let title = "Rewind to before a prompt".to_owned();
+    Ok(Act::menu(Menu { title, text, items, ..Menu::default() }))
 }
 
 fn ways<O: Outside>(desk: &Desk<O>, prompt: &PromptRow) -> Result<Menu, CommandError> {
@@ -139,20 +145,27 @@ fn before<O: Outside>(desk: &Desk<O>, sequence: i64) -> Result<Option<i64>, Comm
 
 /// The files that calls have changed since an entry, and what they were then.
 fn to_restore<O: Outside>(desk: &Desk<O>, sequence: i64) -> Result<Vec<Restored>, CommandError> {
+    let rows = desk.store().file_history(desk.session_id(), sequence)?;
+    Ok(restorable(rows.iter()))
+}
+
+/// The files of these changes that are not what they were before the first of them.
+fn restorable<'r>(rows: impl Iterator<Item = &'r FileHistoryRow>) -> Vec<Restored> {
     let mut files: Vec<Restored> = Vec::new();
-    for row in desk.store().file_history(desk.session_id(), sequence)? {
-        for file in row.files {
-            let path = PathBuf::from(&file.path);
-            match files.iter_mut().find(|known| known.path == path) {
-                Some(known) => known.left = file.after,
-                None => {
-                    let content = file.before.map(|hash| (hash, row.kept_by.clone()));
-                    files.push(Restored { path, content, left: file.after });
-                }
+    let mut known: HashMap<&str, usize> = HashMap::new();
+    for (row, file) in rows.flat_map(|row| row.files.iter().map(move |file| (row, file))) {
+        match known.get(file.path.as_str()) {
+            Some(at) => files[*at].left.clone_from(&file.after),
+            None => {
+                known.insert(&file.path, files.len());
+                let content = file.before.clone().map(|hash| (hash, row.kept_by.clone()));
+                let (path, left) = (PathBuf::from(&file.path), file.after.clone());
+                files.push(Restored { path, content, left });
             }
         }
     }
-    Ok(files)
+    files.retain(|file| file.content.as_ref().map(|(hash, _)| hash) != file.left.as_ref());
+    files
 }
 
 /// Puts files back, and says what was done.

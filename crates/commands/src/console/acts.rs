@@ -60,6 +60,11 @@ impl<O: Outside> Console<O> {
                 self.said = Some((name, Reply::Plain { text: said }));
                 self.input = input;
                 self.repeated = None;
+                // A copy goes on where this one is: it has cost as much, and is on the screen already.
+                let is_copy = matches!(which, Which::Named(_, Some(_)));
+                let cost = self.shown.status.as_ref().map_or(0.0, |status| status.cost_usd);
+                self.shown.cost_before = if is_copy { cost } else { 0.0 };
+                self.shown.is_copy = is_copy;
                 let source = match (&which, reason) {
                     (Which::New(_), _) => StartSource::Clear,
                     _ => StartSource::Resume,

@@ -32,6 +32,10 @@ pub(super) struct Shown {
     pub(super) colour: Option<String>,
     /// The mode of the prompt's editor, with vim keys.
     pub(super) vim: Option<String>,
+    /// What the sessions have cost that this one is a copy of.
+    pub(super) cost_before: f64,
+    /// Whether this one is a copy of the one before.
+    pub(super) is_copy: bool,
     /// When the session was opened.
     pub(super) opened: Option<Instant>,
     /// Stops the status line command that runs.
@@ -50,6 +54,7 @@ impl<O: Outside> Console<O> {
         let store = &self.engine.core.store;
         let (entries, more) = match source {
             StartSource::Startup | StartSource::Clear => (Vec::new(), false),
+            _ if self.shown.is_copy => (Vec::new(), false),
             _ => opened::page(store, &session.seat().session, None, PAGE)?,
         };
         let source = source.as_str().to_owned();
@@ -103,6 +108,7 @@ impl<O: Outside> Console<O> {
         let shown = &mut self.shown;
         let mut status = status::status(session, model)?;
         status.mode = mode.unwrap_or(status.mode);
+        status.cost_usd += shown.cost_before;
         let changed = shown.status.as_ref() != Some(&status);
         if changed {
             shown.status = Some(status.clone());

@@ -254,10 +254,14 @@ fn of_prompts<O: Outside>(desk: &Desk<O>) -> Result<Vec<DiffSource>, CommandErro
         let rows = desk.store().file_history(desk.session_id(), prompt.sequence)?;
         let rows: Vec<FileHistoryRow> = rows.into_iter().filter(|row| row.sequence < end).collect();
         end = prompt.sequence;
-        let files = changes(desk, &rows);
-        if !files.is_empty() {
+        let (files, lost) = changes(desk, &rows);
+        if !files.is_empty() || !lost.is_empty() {
             let name = format!("prompt: {}", beginning(&prompt.text, 50));
-            sources.push(DiffSource { name, files, note: String::new() });
+            let note = match lost.as_slice() {
+                [] => String::new(),
+                lost => format!("changed here and by someone else since: {}", lost.join(", ")),
+            };
+            sources.push(DiffSource { name, files, note });
         }
     }
     Ok(sources)
@@ -271,7 +275,8 @@ struct ChangedFile<'r> {
 }
 
 /// From what files were before the first of these changes to what they were after the last.
-fn changes<O: Outside>(desk: &Desk<O>, rows: &[FileHistoryRow]) -> Vec<FileDiff> {
+/// Also the files whose content after the last change is not known any more.
+fn changes<O: Outside>(desk: &Desk<O>, rows: &[FileHistoryRow]) -> (Vec<FileDiff>, Vec<String>) {
     let host = &desk.session.gate.governance.host;
     let mut files: Vec<ChangedFile<'_>> = Vec::new();
     for (row, file) in rows.iter().flat_map(|row| row.files.iter().map(move |file| (row, file))) {
@@ -286,6 +291,7 @@ fn changes<O: Outside>(desk: &Desk<O>, rows: &[FileHistoryRow]) -> Vec<FileDiff>
         }
     }
     let redactor = desk.session.gate.redactor();
+    let mut lost = Vec::new();
     let diff = |ChangedFile { path, before, after }: ChangedFile<'_>| {
         // What it became is the file itself, or what the next change found.
         let now = ona_files::read_at_most(Path::new(path), MAX_FILE).ok().flatten();
@@ -293,11 +299,17 @@ fn changes<O: Outside>(desk: &Desk<O>, rows: &[FileHistoryRow]) -> Vec<FileDiff>
             rows.iter().find_map(|row| kept_content(host, &row.kept_by, hash).ok())
         });
         let is_now = |now: &Vec<u8>| after == Some(&*ona_types::ContentHash::of(now).to_string());
-        let after = now.filter(|now| is_now(now)).or(kept);
-        let diff = file_diff(path, before.as_deref(), after.as_deref())?;
+        let content = now.filter(|now| is_now(now)).or(kept);
+        // Somebody else has changed it since: what the call made of it is kept nowhere.
+        if after.is_some() && content.is_none() {
+            lost.push(path.to_owned());
+            return None;
+        }
+        let diff = file_diff(path, before.as_deref(), content.as_deref())?;
         Some(masked(diff, redactor))
     };
-    files.into_iter().filter_map(diff).collect()
+    let found = files.into_iter().filter_map(diff).collect();
+    (found, lost)
 }
 
 #[cfg(test)]

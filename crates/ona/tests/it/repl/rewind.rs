@@ -22,7 +22,8 @@ fn changed() -> (Project, Server, Pty) {
         Reply::say("Changed."),
         Reply::say("Once more."),
     ]);
-    let pty = start(&project, &server, &["--permission-mode", "acceptEdits"]);
+    let args = ["--permission-mode", "acceptEdits"];
+    let pty = start_in(&project, &args, with(&server).size(40, 200));
     answers(&pty, "say hello", "Hello.");
     ready(&pty);
     answers(&pty, "change the files", "Changed.");
@@ -40,7 +41,7 @@ fn ways(pty: &Pty, name: &str) {
     pty.line(name);
     let shown = pty.wait_for("Rewind to before a prompt");
     assert!(
-        shown.contains("❯ 1. change the files") && shown.contains("2 files changed since"),
+        shown.contains("❯ 1. change the files") && shown.contains("2 files to put back"),
         "{shown}"
     );
     assert!(shown.contains("2. say hello"), "{shown}");
@@ -97,9 +98,28 @@ fn code_only_leaves_the_conversation() {
     ready(&pty);
     assert_eq!(files(&project), ("old\n".to_owned(), false));
     assert_eq!(project.sql("SELECT count(*) FROM sessions"), ["1"]);
-    // What is put back can be put back itself.
+    // They are what they were: there is nothing left to put back.
     pty.line("/rewind");
-    pty.wait_for("Rewind to before a prompt");
+    let shown = pty.wait_for("Rewind to before a prompt");
+    assert_eq!(shown.matches("no files to put back").count(), 2, "{shown}");
+}
+
+#[test]
+fn a_copy_has_cost_what_the_original_has_and_is_not_shown_again() {
+    let (_project, _server, pty) = changed();
+    let cost = |screen: &str| {
+        let row = screen.lines().last().unwrap_or_default();
+        let at = row.find('$')?;
+        row[at + 1..].split_whitespace().next()?.parse::<f64>().ok()
+    };
+    let before = cost(&pty.screen()).unwrap();
+    assert!(before > 0.0);
+    ways(&pty, "/rewind");
+    pty.send("2");
+    pty.wait_whole("files stay as they are");
+    pty.wait_for("> change the files\n──");
+    pty.wait_until(|screen| cost(screen) == Some(before));
+    assert_eq!(pty.whole().matches("● Hello.").count(), 1, "{}", pty.whole());
 }
 
 #[test]
