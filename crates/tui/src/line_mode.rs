@@ -426,7 +426,7 @@ impl Lines<'_> {
             Expects::Prompt if !line.is_empty() => self.prompt(line)?,
             Expects::Prompt if self.ready => self.ask_for("> ")?,
             Expects::Prompt => {}
-            Expects::Text(field) => self.filled(field, line)?,
+            Expects::Text(field) => self.filled(&field, line)?,
             Expects::Choice(menu) => self.choose(menu, line)?,
             Expects::Answer(ask, request, stage) => self.answer(ask, *request, stage, line)?,
         }

@@ -72,7 +72,7 @@ impl Lines<'_> {
     }
 
     /// The text that a list asked for. A command is not one, but a path is.
-    pub(super) fn filled(&mut self, field: Field, text: &str) -> io::Result<()> {
+    pub(super) fn filled(&mut self, field: &Field, text: &str) -> io::Result<()> {
         if is_command(text) {
             return self.prompt(text);
         }
