@@ -2,6 +2,7 @@
 //!
 //! `docs/ENVIRONMENT.md` is generated from these declarations; a test compares them.
 
+pub mod commands;
 pub mod descriptor;
 pub mod model;
 pub mod oauth;
@@ -267,7 +268,7 @@ const READ: &[&Variable] = &[
 /// All variables that ona reads.
 #[cfg(test)]
 fn all_read() -> Vec<&'static Variable> {
-    let parts = [servers::READ, model::READ, oauth::READ, terminal::READ];
+    let parts = [servers::READ, model::READ, oauth::READ, terminal::READ, commands::READ];
     READ.iter().chain(parts.into_iter().flatten()).copied().collect()
 }
 

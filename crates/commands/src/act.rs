@@ -42,8 +42,8 @@ pub(crate) enum Act {
     },
     /// Settings were changed on disk: they are read again.
     Reload(Reply),
-    /// Skills, commands, agents and plugins are read again.
-    ReloadExtensions,
+    /// Skills, commands, agents and plugins are read again, after this.
+    ReloadExtensions(Option<String>),
     /// Another directory to work in.
     AddDir(std::path::PathBuf),
     /// The model is connected again: somebody signed in or out.

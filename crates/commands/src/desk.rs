@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use crate::act::Act;
 use crate::outside::{Outside, Printed};
 use crate::run;
-use crate::table::{Command, Meaning, find};
+use crate::table::{Command, Meaning, find, name_of};
 
 /// What a command works with.
 pub(crate) struct Desk<O> {
@@ -79,6 +79,9 @@ impl<O: Outside> Desk<O> {
         arguments: &str,
         cancel: &CancellationToken,
     ) -> Act {
+        if let Some(variable) = self.outside.switched_off_by(name_of(meaning)) {
+            return Act::error(format!("/{} is switched off by {variable}", name_of(meaning)));
+        }
         match meaning {
             Meaning::Closed(closed) => Act::plain(format!("/{}: {}", closed.name, closed.row)),
             Meaning::Command(Command { run, .. }) => {

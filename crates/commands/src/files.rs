@@ -80,10 +80,13 @@ fn entries(whole: &Path, dir: &str, name: &str) -> Vec<String> {
     found
 }
 
-/// A path as it is typed, from a directory; `~/` is the user's home.
+/// A path as it is typed, from a directory; `~` is the user's home.
 pub(crate) fn absolute(root: &Path, home: Option<&Path>, typed: &str) -> PathBuf {
-    match (typed.strip_prefix("~/"), home) {
-        (Some(rest), Some(home)) => home.join(rest),
+    match (typed.strip_prefix('~'), home) {
+        (Some(""), Some(home)) => home.to_owned(),
+        (Some(rest), Some(home)) if rest.starts_with('/') => {
+            home.join(rest.trim_start_matches('/'))
+        }
         _ => root.join(typed),
     }
 }
@@ -152,6 +155,15 @@ mod tests {
         let whole = format!("{}/other/al", dir.path().display());
         assert_eq!(index.find(&root, None, &whole, false), [format!("{whole}pha.rs")]);
         assert_eq!(index.find(&root, None, "../none/", false), [""; 0]);
+    }
+
+    #[test]
+    fn a_tilde_is_the_home_directory() {
+        let path = |typed| absolute(Path::new("/p"), Some(Path::new("/home/bob")), typed);
+        assert_eq!(path("~"), Path::new("/home/bob"));
+        assert_eq!(path("~/notes.md"), Path::new("/home/bob/notes.md"));
+        assert_eq!(path("~backup"), Path::new("/p/~backup"));
+        assert_eq!(path("a/~"), Path::new("/p/a/~"));
     }
 
     #[test]

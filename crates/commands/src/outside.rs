@@ -57,6 +57,9 @@ pub trait Outside: Starter + Clone + Send + Sync + 'static {
     /// Whether a word begins a command line: the name of a program, a path, or something of the shell's own.
     fn is_command(&self, word: &str) -> bool;
 
+    /// The environment variable that switches off a slash command.
+    fn switched_off_by(&self, command: &str) -> Option<&'static str>;
+
     /// Whether a signal ends the program.
     fn is_ended_by_signal(&self) -> bool;
 

@@ -2,14 +2,18 @@
 
 mod account;
 mod configuration;
+mod confirm;
 mod context;
 mod extensions;
 mod governance;
 mod look;
+mod memory;
 mod model;
+mod paths;
 mod permissions;
 mod prompts;
 mod session;
+mod setting;
 mod transcript;
 
 use tokio_util::sync::CancellationToken;
@@ -45,7 +49,7 @@ pub(crate) async fn run<O: Outside>(
             Ok(Act::Compact(Some(arguments.to_owned()).filter(|text| !text.is_empty())))
         }
         Run::Context => context::context(desk),
-        Run::Memory => context::memory(desk, arguments).await,
+        Run::Memory => memory::memory(desk, arguments).await,
         Run::Cost | Run::Usage => context::cost(desk),
         Run::Stats => context::stats(desk, arguments),
         Run::Insights => context::insights(desk),
@@ -83,7 +87,7 @@ pub(crate) async fn run<O: Outside>(
         Run::Skills => Ok(desk.print(&["skills"]).await),
         Run::Mcp => extensions::mcp(desk, arguments).await,
         Run::Plugin => Ok(extensions::plugin(desk, arguments).await),
-        Run::ReloadPlugins => Ok(Act::ReloadExtensions),
+        Run::ReloadPlugins => Ok(Act::ReloadExtensions(None)),
         Run::Login => Ok(account::login(desk, cancel).await),
         Run::Logout => Ok(account::logout(desk).await),
         Run::NothingYet(what) => {

@@ -341,6 +341,14 @@ pub fn find(name: &str) -> Option<Meaning> {
     command.map(Meaning::Command).or_else(|| closed().map(Meaning::Closed))
 }
 
+/// The name of what a name means.
+pub(crate) fn name_of(meaning: Meaning) -> &'static str {
+    match meaning {
+        Meaning::Command(command) => command.name,
+        Meaning::Closed(closed) => closed.name,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;

@@ -10,6 +10,7 @@
 mod check;
 mod duplicates;
 pub mod edit;
+mod effect;
 mod file;
 mod jsonc;
 mod known_keys;
@@ -26,6 +27,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 pub use edit::EditError;
+pub use effect::{InFile, NoEffect, in_force, name_of, no_effect, value_in};
 pub use file::{BadFile, read, read_bytes, within};
 pub use jsonc::NotSettings;
 pub use known_keys::BadKey;
@@ -369,19 +371,31 @@ pub fn set(
     Ok((Saved { file, before, after, remark: None }, odd))
 }
 
-/// Removes a key from the file of the destination. Returns the file.
+/// Checks that a key is one that settings can have.
+pub fn check_key(key: &[&str]) -> Result<(), BadKey> {
+    known_keys::check(key, &Value::Null)
+}
+
+/// Removes a key from the file of the destination. Returns what was written.
 pub fn unset(
     destination: UpdateDestination,
     key: &[&str],
     roots: &Roots,
-) -> Result<PathBuf, EditError> {
-    let (_, file) = writable(destination, roots)?.ok_or(EditError::NoFile)?;
+) -> Result<Saved, EditError> {
+    let (scope, file) = writable(destination, roots)?.ok_or(EditError::NoFile)?;
     if file::is_missing(&file) {
         let reason = Box::new(EditError::NotSet(key.join(".")));
         return Err(EditError::In { file, reason });
     }
-    edit::write(&file, |text| edit::unset(text, key))?;
-    Ok(file)
+    let (mut before, mut after) = (None, None);
+    edit::write(&file, |text| {
+        let new = edit::unset(text, key)?;
+        before = checked(scope, &roots.project_dir, Some(&file), text, roots).ok();
+        after = checked(scope, &roots.project_dir, Some(&file), &new, roots).ok();
+        Ok(new)
+    })?;
+    let layer = |checked: Option<(Layer, _)>| checked.map(|(layer, _)| layer);
+    Ok(Saved { before: layer(before), after: layer(after), remark: None, file })
 }
 
 /// Whether a key is the other one, or inside it.

@@ -20,6 +20,7 @@ impl Agent {
         for change in self.changes.take() {
             match change {
                 LiveChange::Permissions(update) => self.update_permissions(&update),
+                LiveChange::Written(layer) => self.session.gate.governance.wrote(*layer),
                 LiveChange::Model(model_handle) => self.use_model(*model_handle),
                 LiveChange::Effort(effort) => {
                     self.change_model(|handle| handle.effort = EffortSetting::Open(effort));

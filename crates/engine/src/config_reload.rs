@@ -55,12 +55,17 @@ impl Session {
             return Ok(false);
         }
         let seat = self.gate.seat().clone();
+        // The command that wrote it says so itself.
+        let is_own = |file: &PathBuf| self.gate.governance.was_written(file);
+        let own: Vec<PathBuf> =
+            changes.iter().map(|(_, file)| file.clone()).filter(is_own).collect();
         match self.gate.governance.reload(&seat, &refused) {
             Ok(()) => {
                 let files =
                     changes.iter().map(|(_, file)| file).filter(|file| !refused.contains(file));
                 for file in files {
                     let so = match self.gate.governance.acts_wholly(file) {
+                        true if own.contains(file) => continue,
                         true => "the new settings apply now",
                         false => {
                             "what it forbids applies now; what it permits, runs or no longer forbids waits for \

@@ -3,6 +3,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use ona_config::settings::Layer;
 use ona_types::{Effort, PermissionUpdate};
 
 use crate::model_handle::ModelHandle;
@@ -12,6 +13,8 @@ use crate::model_handle::ModelHandle;
 pub enum LiveChange {
     /// Of the permissions, or the mode.
     Permissions(PermissionUpdate),
+    /// A settings file that the operator has changed, as it is now.
+    Written(Box<Layer>),
     /// Another model, of any provider.
     Model(Box<ModelHandle>),
     /// Another reasoning effort; `None` for the model's own.

@@ -1,7 +1,9 @@
 //! What the operator does in a running session: calls of their own, a question aside, the state of things.
 
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use ona_config::instructions::{self, Instruction};
 use ona_extensions::{SkillDefinition, SkillKind};
 use ona_front::{CommandInfo, Event, ModelUsed, Via};
 use ona_gate::call::{CallError, CallReport};
@@ -68,13 +70,22 @@ impl Agent {
         Ok(report)
     }
 
-    /// Compacts the context now.
+    /// Compacts the context now, if something was said since it was empty or compacted. Instructions alone are not
+    /// worth a summary: they would be read again anyway.
     pub async fn compact_now(
         &mut self,
         instructions: Option<String>,
         cancel: &CancellationToken,
     ) -> Result<(), CompactError> {
-        self.compact("manual", instructions, cancel).await
+        let (store, session) = (self.session.gate.store(), self.session.gate.record.session());
+        let mut said = false;
+        store.view_live(session, |row| {
+            said |= matches!(row.entry_type, "user" | "assistant" | "tool_use");
+        })?;
+        match said {
+            true => self.compact("manual", instructions, cancel).await,
+            false => Err(CompactError::Nothing),
+        }
     }
 
     /// Tells the model something with the next prompt.
@@ -151,9 +162,20 @@ impl Agent {
 }
 
 impl Session {
+    /// The files of instructions, as they are now: those that apply from the start, and rules for certain paths.
+    pub fn instruction_files(&self) -> (Vec<Instruction>, Vec<PathBuf>) {
+        let (loaded, conditional) = instructions::load(&self.view().instruction_roots());
+        (loaded.instructions, conditional.rules().map(Path::to_owned).collect())
+    }
+
     /// The names of the agents that can be started.
     pub fn agent_names(&self) -> Vec<String> {
         self.side.extensions().agents.iter().map(|agent| agent.name.clone()).collect()
+    }
+
+    /// Whether `--disable-slash-commands` was given.
+    pub fn has_no_commands(&self) -> bool {
+        self.view().skills_off()
     }
 
     /// What the user can call with a slash besides ona's own commands: skills, custom commands, prompts of servers.

@@ -146,6 +146,8 @@ pub struct Governance {
     partly: Vec<PathBuf>,
     /// How many versions of files were trusted when settings were loaded.
     agreements: usize,
+    /// Files as the operator has changed them in this session, until they are read again.
+    written: Vec<Layer>,
 }
 
 /// What was found when settings were loaded.
@@ -205,6 +207,7 @@ impl Governance {
             watch,
             partly,
             agreements,
+            written: Vec::new(),
         }
     }
 

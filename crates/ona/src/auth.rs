@@ -69,6 +69,9 @@ pub fn by_slash(cli: &Options) -> Result<Option<ExitCode>, CliError> {
     let prompt = args.prompt.as_deref().map(str::trim).filter(|_| !args.disable_slash_commands);
     match prompt {
         Some("/status") => status(cli, None, as_json).map(Some),
+        Some("/logout") if let Some(variable) = env::commands::switched_off_by("logout") => {
+            Err(CliError::usage(format!("/logout is switched off by {variable}")))
+        }
         Some("/logout") => match started_by() {
             Some(starter) => Err(governed::refused(SIGNED_IN, &starter)),
             None => logout(cli, as_json).map(Some),

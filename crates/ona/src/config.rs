@@ -7,7 +7,9 @@ use ona_cli::bootstrap::directory;
 use ona_cli::model;
 use ona_cli::output::{complain, print_line};
 use ona_cli::{CliError, Options, env, record};
-use ona_config::settings::{self, BadKey, EditError, Layer, Roots, Settings, UnknownKeys};
+use ona_config::settings::{
+    self, BadKey, EditError, InFile, Layer, NoEffect, Roots, Settings, UnknownKeys,
+};
 use ona_config::trust::{Agreement, TrustRequest};
 use ona_extensions::{Extensions, Sources, active_plugins, trust_request};
 use ona_store::Store;
@@ -94,14 +96,39 @@ fn from_files(cli: &Options, roots: &Roots, scope: Option<&str>) -> Result<Vec<L
     let config = env::config(cli)?;
     let loaded = settings::load(roots, &config.given);
     warn(loaded.problems());
-    let found = trust_request(roots, &loaded.layers, !config.skills_off);
-    let trusted = trusted(&config, roots, &found)?;
-    let judged = found.judge(&loaded.layers, roots, &trusted);
-    let held_back = [judged.unagreed, judged.held_back].concat();
+    let (layers, held_back) = judged(&config, roots, &loaded.layers)?;
     if !held_back.is_empty() {
         complain(&format!("note: held back until `ona trust`: {}\n", held_back.join(", ")));
     }
-    Ok(if scope.is_some() { loaded.layers } else { judged.layers })
+    Ok(if scope.is_some() { loaded.layers } else { layers })
+}
+
+/// What takes effect of these settings, and the names of what does not.
+fn judged(
+    config: &ona_config::Config,
+    roots: &Roots,
+    layers: &[Layer],
+) -> Result<(Vec<Layer>, Vec<String>), CliError> {
+    let found = trust_request(roots, layers, !config.skills_off);
+    let trusted = trusted(config, roots, &found)?;
+    let judged = found.judge(layers, roots, &trusted);
+    Ok((judged.layers, [judged.unagreed, judged.held_back].concat()))
+}
+
+/// Why a setting that was written does not act.
+fn no_effect(
+    cli: &Options,
+    roots: &Roots,
+    setting: &InFile<'_>,
+) -> Result<Option<NoEffect>, CliError> {
+    if let Some(store) = existing_record(&roots.cwd)?
+        && store.operators_snapshot()?.is_some()
+    {
+        return Ok(Some(NoEffect::Snapshot));
+    }
+    let config = env::config(cli)?;
+    let (layers, _) = judged(&config, roots, &settings::load(roots, &config.given).layers)?;
+    Ok(settings::no_effect(setting, &layers, roots, &config.given))
 }
 
 /// What is trusted: by the record, and for this run.
@@ -169,7 +196,7 @@ fn parts(key: &str) -> Result<Vec<&str>, CliError> {
 }
 
 fn unset(cli: &Options, roots: &Roots, key: &str, scope: &str) -> Result<String, CliError> {
-    let file = settings::unset(destination(scope)?, &parts(key)?, roots).map_err(refused)?;
+    let file = settings::unset(destination(scope)?, &parts(key)?, roots).map_err(refused)?.file;
     if scope != "user" {
         // It says so where what is left does not act yet.
         from_files(cli, roots, None)?;
@@ -228,6 +255,10 @@ fn set(cli: &Options, roots: &Roots, setting: &Setting<'_>) -> Result<String, Cl
     if scope != "user" {
         // It says so where what was set does not act yet.
         from_files(cli, roots, None)?;
+    }
+    let setting = InFile { file: &file, key: &parts, value: &value };
+    if let Some(why) = no_effect(cli, roots, &setting)? {
+        complain(&format!("warning: {why}\n"));
     }
     Ok(format!("{}: {key} = {value}", file.display()))
 }

@@ -66,8 +66,12 @@ pub fn run(options: Options) -> Result<ExitCode, CliError> {
         true => bootstrap::passing_engine(&options)?,
         false => bootstrap::engine(&options)?,
     };
-    let first_prompt = if picks { Some("/resume".to_owned()) } else { args.prompt.clone() };
-    let facts = interface_facts(&facts, first_prompt);
+    let facts = Facts {
+        first_prompt: args.prompt.clone().filter(|_| !picks),
+        first_command: picks.then(|| "/resume".to_owned()),
+        slash_commands: !args.disable_slash_commands,
+        ..interface_facts(&facts)
+    };
     let options = Arc::new(options);
     let start = Start { which, source: None, name };
     live(&Live { engine, options, cwd, agent_options, plain }, facts, start)
@@ -254,7 +258,7 @@ fn give_up(signal: u8) {
 }
 
 /// What the interface needs to know.
-fn interface_facts(terminal: &TerminalFacts, first_prompt: Option<String>) -> Facts {
+fn interface_facts(terminal: &TerminalFacts) -> Facts {
     let depth = match terminal.colours {
         Colours::None => Depth::None,
         Colours::Sixteen => Depth::Ansi16,
@@ -278,6 +282,8 @@ fn interface_facts(terminal: &TerminalFacts, first_prompt: Option<String>) -> Fa
             "iTerm.app" | "ghostty" | "WezTerm" => Notifies::Osc9,
             _ => Notifies::Bell,
         },
-        first_prompt,
+        first_prompt: None,
+        first_command: None,
+        slash_commands: true,
     }
 }

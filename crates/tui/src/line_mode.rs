@@ -59,6 +59,8 @@ struct Lines<'a> {
     at_work: bool,
     opened: bool,
     first_prompt: Option<String>,
+    first_command: Option<String>,
+    slash_commands: bool,
     version: &'static str,
     /// Whether the line that was printed last is not ended.
     in_answer: bool,
@@ -102,6 +104,8 @@ pub fn run(
         at_work: false,
         opened: false,
         first_prompt: facts.first_prompt.clone(),
+        first_command: facts.first_command.clone(),
+        slash_commands: facts.slash_commands,
         version: facts.version,
         in_answer: false,
         streamed: false,
@@ -266,10 +270,11 @@ impl Lines<'_> {
         match event {
             Event::Opened { entries, .. } => {
                 if !std::mem::replace(&mut self.opened, true) {
-                    self.print(&format!(
-                        "ona {}. /help lists the commands, /exit leaves.",
-                        self.version
-                    ))?;
+                    let hint = match self.slash_commands {
+                        true => "/help lists the commands, /exit leaves.",
+                        false => "Ctrl-D twice leaves; slash commands are off.",
+                    };
+                    self.print(&format!("ona {}. {hint}", self.version))?;
                 }
                 for entry in entries.iter().rev().take(20).rev() {
                     match &entry.what {
@@ -285,6 +290,10 @@ impl Lines<'_> {
             Event::TurnStarted { .. } | Event::Busy { .. } => self.at_work = true,
             Event::Ready => {
                 (self.ready, self.at_work) = (true, false);
+                if let Some(line) = self.first_command.take() {
+                    self.send(Op::Command { line });
+                    return Ok(());
+                }
                 if let Some(prompt) = self.first_prompt.take() {
                     self.print(&format!("> {prompt}"))?;
                     return self.prompt(&prompt);
@@ -434,6 +443,11 @@ impl Lines<'_> {
         self.next_question()
     }
 
+    /// Whether a line is a command, and commands are not switched off.
+    fn is_command(&self, line: &str) -> bool {
+        self.slash_commands && is_command(line)
+    }
+
     fn prompt(&mut self, text: &str) -> io::Result<()> {
         self.send(Op::Typed { text: text.to_owned() });
         let op = if matches!(text, "exit" | "quit") {
@@ -442,7 +456,7 @@ impl Lines<'_> {
             Op::Shell { command: command.trim().to_owned() }
         } else if let Some(memory) = text.strip_prefix('#') {
             Op::Remember { text: memory.trim().to_owned() }
-        } else if is_command(text) {
+        } else if self.is_command(text) {
             Op::Command { line: text.to_owned() }
         } else {
             Op::Submit { prompt: text.to_owned(), attachments: Vec::new(), mentions: true }

@@ -41,6 +41,10 @@ pub struct Facts {
     pub notifies: Notifies,
     /// The first prompt, from the command line.
     pub first_prompt: Option<String>,
+    /// A command line that runs first, as if it was chosen.
+    pub first_command: Option<String>,
+    /// Whether text that begins with a slash is a command; otherwise it is a prompt like any other.
+    pub slash_commands: bool,
 }
 
 /// How a terminal is told to notify the user.

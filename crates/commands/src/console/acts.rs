@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ona_engine::{Agent, LiveChange, Which};
+use ona_engine::{Agent, CompactError, LiveChange, Which};
 use ona_front::{Event, Reply, Via};
 use ona_types::hook::{SessionEndReason, StartSource};
 use ona_types::{PermissionUpdate, UpdateDestination};
@@ -12,6 +12,10 @@ use super::show::commands;
 use super::{Console, Next};
 use crate::act::Act;
 use crate::outside::Outside;
+
+/// The answer to `/compact` where nothing was said since the start or the last summary.
+const NOTHING_TO_COMPACT: &str =
+    "nothing to compact: nothing was said since the session began or was last compacted";
 
 impl<O: Outside> Console<O> {
     /// Does what a command comes to; `Some` if the session ends.
@@ -39,6 +43,7 @@ impl<O: Outside> Console<O> {
             }
             Act::Compact(instructions) => match agent.compact_now(instructions, cancel).await {
                 Ok(()) => Reply::Plain { text: "the conversation was compacted".to_owned() },
+                Err(CompactError::Nothing) => Reply::Plain { text: NOTHING_TO_COMPACT.to_owned() },
                 Err(error) => {
                     Reply::Error { text: format!("the context was not compacted: {error}") }
                 }
@@ -72,19 +77,21 @@ impl<O: Outside> Console<O> {
                 return Some((Next::Open { which, source, name: new_name }, reason));
             }
             Act::Reload(reply) => {
+                agent.apply_changes();
                 if let Err(error) = agent.session_mut().refresh(cancel).await {
                     self.front.warn(error.to_string());
                 }
                 reply
             }
-            Act::ReloadExtensions => match agent.session_mut().load_extensions() {
+            Act::ReloadExtensions(said) => match agent.session_mut().load_extensions() {
                 Ok(warnings) => {
-                    let known = commands(agent);
+                    let known = commands(agent, &self.outside);
                     let custom = known.iter().filter(|one| one.source != "ona").count();
-                    let mut text = format!(
+                    let mut text = said.map(|said| format!("{said}\n")).unwrap_or_default();
+                    text.push_str(&format!(
                         "read again: {custom} skills and commands, {} agents",
                         agent.session().agent_names().len()
-                    );
+                    ));
                     for warning in warnings {
                         text.push_str(&format!("\nwarning: {warning}"));
                     }

@@ -11,13 +11,12 @@ use ona_types::{PermissionMode, PermissionUpdate, UpdateDestination};
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
-use super::turns::name_of;
 use super::{Console, is_aside};
 use crate::act::Act;
 use crate::desk::Desk;
 use crate::opened::{self, PAGE};
 use crate::outside::Outside;
-use crate::table::{Command, Meaning, When};
+use crate::table::{Command, Meaning, When, name_of};
 
 /// How often the state of a session is looked at while a turn runs.
 const LOOK_EVERY: Duration = Duration::from_millis(400);
@@ -191,6 +190,11 @@ impl<O: Outside> Console<O> {
                 return;
             }
             Act::Reload(reply) => reply,
+            // What it did is done; what it wants read again is read after the turn.
+            Act::ReloadExtensions(Some(text)) => {
+                self.waiting.push_back(Op::Command { line: "/reload-plugins".to_owned() });
+                Reply::Plain { text }
+            }
             Act::Reconnect(reply) => {
                 self.waiting.push_back(Op::Command { line: "/model --again".to_owned() });
                 reply

@@ -81,7 +81,7 @@ impl<O: Outside> Console<O> {
             shown.preferences = Some(preferences.clone());
             self.front.tell(Event::Preferences { preferences: Box::new(preferences) });
         }
-        let commands = commands(agent);
+        let commands = commands(agent, &self.outside);
         if shown.commands.as_ref() != Some(&commands) {
             shown.commands = Some(commands.clone());
             self.front.tell(Event::Commands { commands });
@@ -164,8 +164,12 @@ impl<O: Outside> Console<O> {
 }
 
 /// The commands of the menu: ona's own, then those of the project and of servers.
-pub(super) fn commands(agent: &Agent) -> Vec<CommandInfo> {
-    let own = COMMANDS.iter().map(|command| CommandInfo {
+pub(super) fn commands<O: Outside>(agent: &Agent, outside: &O) -> Vec<CommandInfo> {
+    if agent.session().has_no_commands() {
+        return Vec::new();
+    }
+    let there = COMMANDS.iter().filter(|one| outside.switched_off_by(one.name).is_none());
+    let own = there.map(|command| CommandInfo {
         name: command.name.to_owned(),
         aliases: command.aliases.iter().map(|alias| (*alias).to_owned()).collect(),
         arguments: command.arguments.to_owned(),

@@ -17,7 +17,7 @@ use crate::act::Act;
 use crate::desk::{CommandError, Desk};
 use crate::mentions::{Mention, mentions};
 use crate::outside::Outside;
-use crate::table::{COMMANDS, Meaning};
+use crate::table::{COMMANDS, name_of};
 
 impl<O: Outside> Console<O> {
     /// A slash command while no turn runs.
@@ -58,7 +58,7 @@ impl<O: Outside> Console<O> {
         cancel: &CancellationToken,
     ) -> Option<(String, Act)> {
         let name = line.split_whitespace().next().unwrap_or_default();
-        let known = commands(agent);
+        let known = commands(agent, &self.outside);
         let known =
             known.iter().any(|command| Some(command.name.as_str()) == name.strip_prefix('/'));
         if !known {
@@ -207,13 +207,6 @@ fn unknown(name: &str) -> String {
     let near = ona_types::nearest(name.trim_start_matches('/'), known.copied());
     let hint = near.map(|near| format!("\ndid you mean /{near}?")).unwrap_or_default();
     format!("Unknown command: {name}{hint}")
-}
-
-pub(super) fn name_of(meaning: Meaning) -> &'static str {
-    match meaning {
-        Meaning::Command(command) => command.name,
-        Meaning::Closed(closed) => closed.name,
-    }
 }
 
 /// A memory of a line: its beginning is the title.

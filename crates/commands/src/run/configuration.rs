@@ -1,13 +1,12 @@
 //! Commands about settings.
 
-use ona_config::settings::{self, EditError, UnknownKeys};
-use ona_config::trust;
-use ona_engine::{LiveChange, USUAL_THINKING};
+use ona_config::settings::name_of;
 use ona_extensions::DEFAULT_STYLE;
 use ona_front::{Choice, Event, Menu, MenuItem, Preferences, Reply};
 use ona_types::UpdateDestination;
 use serde_json::{Value, json};
 
+use super::setting::{self, is_local, set, text_of, value_of, with_source};
 use super::{first_word, model};
 use crate::act::Act;
 use crate::desk::{CommandError, Desk};
@@ -49,15 +48,6 @@ const OFFERED: &[(&str, &[&str])] = &[
     ("cleanupPeriodDays", &[]),
 ];
 
-/// Settings that are read when a session starts, and how to change the present one.
-const READ_AT_START: &[(&str, &str)] = &[
-    ("permissions.defaultMode", "Shift+Tab changes the mode of this one"),
-    ("outputStyle", "/clear starts one"),
-    ("language", "/clear starts one"),
-    ("agent", "/clear starts one"),
-    ("cleanupPeriodDays", "/clear starts one"),
-];
-
 /// The colours of `/color`.
 const COLOURS: [&str; 9] =
     ["default", "red", "blue", "green", "yellow", "purple", "orange", "pink", "cyan"];
@@ -77,6 +67,9 @@ pub(super) async fn config<O: Outside>(
     if arguments == "list" {
         return Ok(desk.print(&["config", "list"]).await);
     }
+    if let ("unset", key) = first_word(arguments) {
+        return setting::unset(desk, key);
+    }
     let Some((key, value)) = arguments.split_once('=') else {
         return Ok(one(desk, arguments));
     };
@@ -86,24 +79,16 @@ pub(super) async fn config<O: Outside>(
     Ok(set(desk, key.trim(), value.trim(), UpdateDestination::LocalSettings))
 }
 
-/// The value of a key in the settings that are in force.
-fn value_of<O: Outside>(desk: &Desk<O>, key: &str) -> Option<Value> {
-    let merged = settings::merge(desk.session.gate.layers());
-    key.split('.').try_fold(merged, |value, part| value.get(part).cloned())
-}
-
-fn text_of(value: Option<&Value>) -> String {
-    match value {
-        None => "not set".to_owned(),
-        Some(Value::String(text)) => text.clone(),
-        Some(value) => value.to_string(),
-    }
-}
-
 fn all<O: Outside>(desk: &Desk<O>) -> Menu {
+    let detail = |key: &str| match with_source(desk, key) {
+        Some((value, source)) => {
+            format!("{} ({})", text_of(Some(&value)), source.scope.as_str())
+        }
+        None => text_of(None),
+    };
     let items = OFFERED.iter().map(|(key, _)| MenuItem {
         label: (*key).to_owned(),
-        detail: text_of(value_of(desk, key).as_ref()),
+        detail: detail(key),
         choice: Choice::Command { line: format!("/config {key}") },
         value: (*key).to_owned(),
         ..MenuItem::default()
@@ -124,7 +109,10 @@ fn one<O: Outside>(desk: &Desk<O>, key: &str) -> Act {
     let now = value_of(desk, key);
     let text = text_of(now.as_ref());
     let Some((_, values)) = OFFERED.iter().find(|(known, _)| *known == key) else {
-        return Act::plain(format!("{key}: {text}\n/config {key}=VALUE sets it"));
+        return match setting::check(key) {
+            Ok(()) => Act::plain(format!("{key}: {text}\n/config {key}=VALUE sets it")),
+            Err(why) => Act::error(why.to_string()),
+        };
     };
     let mut items: Vec<MenuItem> = values
         .iter()
@@ -146,6 +134,14 @@ fn one<O: Outside>(desk: &Desk<O>, key: &str) -> Act {
             ..MenuItem::default()
         });
     }
+    if is_local(desk, key) {
+        items.push(MenuItem {
+            label: "Remove it".to_owned(),
+            detail: "from settings.local.json".to_owned(),
+            choice: Choice::Command { line: format!("/config unset {key}") },
+            ..MenuItem::default()
+        });
+    }
     items.push(MenuItem {
         label: "Back".to_owned(),
         choice: Choice::Command { line: "/config".to_owned() },
@@ -154,73 +150,31 @@ fn one<O: Outside>(desk: &Desk<O>, key: &str) -> Act {
     let selected = items.iter().position(|item| item.current).unwrap_or_default();
     Act::menu(Menu {
         title: key.to_owned(),
-        text: format!("Now: {text}"),
+        text: match with_source(desk, key) {
+            Some((_, source)) => format!("Now: {text}, from {}", name_of(&source)),
+            None => format!("Now: {text}"),
+        },
         items,
         selected,
         ..Menu::default()
     })
 }
 
-/// Writes a setting into a file; it acts at once.
-pub(super) fn set<O: Outside>(
+/// Why a value cannot be set, where the schema does not say it.
+pub(super) fn refused_value<O: Outside>(
     desk: &Desk<O>,
     key: &str,
-    value: &str,
-    destination: UpdateDestination,
-) -> Act {
-    let parts: Vec<&str> = key.split('.').collect();
-    if parts.iter().any(|part| part.is_empty()) {
-        return Act::error(format!("invalid key `{key}`"));
-    }
-    let value: Value = serde_json::from_str(value).unwrap_or_else(|_| json!(value));
-    let roots = desk.session.gate.governance.roots();
-    if matches!(parts.as_slice(), ["theme"])
-        && !OFFERED.iter().any(|(key, values)| {
-            *key == "theme" && value.as_str().is_some_and(|name| values.contains(&name))
-        })
-    {
-        return Act::error(format!("unknown theme {value}: see /theme"));
-    }
-    if key == "outputStyle"
-        && let Some(name) = value.as_str()
-        && let Err(why) = known_style(desk, name)
-    {
-        return Act::error(why.to_string());
-    }
-    match settings::set(destination, &parts, &value, roots, UnknownKeys::Refused) {
-        Ok((saved, odd)) => {
-            let mut text = format!("{}: {key} = {value}", saved.file.display());
-            change_now(desk, key, &value);
-            if let Some((_, how)) = READ_AT_START.iter().find(|(later, _)| *later == key) {
-                text.push_str(&format!("\nit acts from the next session on; {how}"));
-            }
-            // The operator wrote it: what was trusted before is trusted still.
-            match trust::carry_over(&saved, roots, desk.store()) {
-                Ok(true) => {}
-                Ok(false) => text.push_str("\nit acts after `ona trust`"),
-                Err(error) => text.push_str(&format!("\nwarning: {error}")),
-            }
-            for odd in odd {
-                text.push_str(&format!("\nwarning: {odd}"));
-            }
-            Act::Reload(Reply::Plain { text })
+    value: &Value,
+) -> Option<CommandError> {
+    let themes = OFFERED.iter().find(|(known, _)| *known == "theme").map(|(_, values)| *values);
+    let themes = themes.unwrap_or_default();
+    match (key, value.as_str()) {
+        ("theme", name) if !name.is_some_and(|name| themes.contains(&name)) => {
+            let names = themes.join(", ");
+            Some(CommandError::Said(format!("unknown theme {value}; the themes are: {names}")))
         }
-        Err(error) => Act::error(refused(&error)),
-    }
-}
-
-/// Changes the running session too, where the setting is one of the model's.
-fn change_now<O: Outside>(desk: &Desk<O>, key: &str, value: &Value) {
-    match key {
-        "alwaysThinkingEnabled" => {
-            let budget = (value == &json!(true)).then_some(USUAL_THINKING);
-            desk.changes.push(LiveChange::Thinking(budget));
-        }
-        "effortLevel" => {
-            let effort = value.as_str().and_then(|name| name.parse().ok());
-            desk.changes.push(LiveChange::Effort(effort));
-        }
-        _ => {}
+        ("outputStyle", Some(name)) => known_style(desk, name).err(),
+        _ => None,
     }
 }
 
@@ -233,37 +187,6 @@ fn known_style<O: Outside>(desk: &Desk<O>, name: &str) -> Result<(), CommandErro
     let names: Vec<&str> = styles.iter().map(|style| style.name.as_str()).collect();
     let why = format!("unknown output style `{name}`; there are: {}", names.join(", "));
     Err(CommandError::Said(why))
-}
-
-/// Writes a setting into the user's own file; its name.
-pub(super) fn keep<O: Outside>(
-    desk: &Desk<O>,
-    key: &str,
-    value: &Value,
-) -> Result<String, CommandError> {
-    let roots = desk.session.gate.governance.roots();
-    let user = UpdateDestination::UserSettings;
-    let set = settings::set(user, &[key], value, roots, UnknownKeys::Refused);
-    let said = |error: EditError| CommandError::Said(refused(&error));
-    set.map(|(saved, _)| saved.file.display().to_string()).map_err(said)
-}
-
-/// Removes a setting from the user's own file; its name.
-pub(super) fn drop_key<O: Outside>(desk: &Desk<O>, key: &str) -> Result<String, CommandError> {
-    let roots = desk.session.gate.governance.roots();
-    let unset = settings::unset(UpdateDestination::UserSettings, &[key], roots);
-    let said = |error: EditError| CommandError::Said(refused(&error));
-    unset.map(|file| file.display().to_string()).map_err(said)
-}
-
-fn refused(error: &EditError) -> String {
-    let meant = match error {
-        EditError::Key(settings::BadKey::Unknown { nearest: Some(nearest), .. }) => {
-            format!("\ndid you mean `{nearest}`?")
-        }
-        _ => String::new(),
-    };
-    format!("{error}{meant}")
 }
 
 /// `/theme`.
@@ -355,17 +278,31 @@ pub(super) fn status_line<O: Outside>(
             }))
         }
         ("off", _) => {
-            let file = drop_key(desk, "statusLine")?;
-            let text = format!("{file}: there is no status line command any more");
-            Ok(Act::Reload(Reply::Plain { text }))
+            let kept = setting::drop_key(desk, "statusLine")?;
+            Ok(match (kept.file, kept.instead) {
+                (Some(file), None) => {
+                    let text = format!("removed the status line command from {file}");
+                    Act::Reload(Reply::Plain { text })
+                }
+                (Some(file), Some(instead)) => {
+                    let text = format!("removed statusLine from {file}, but {instead}");
+                    Act::Reload(Reply::Plain { text })
+                }
+                (None, Some(instead)) => Act::error(instead),
+                (None, None) => Act::plain("there is no status line command"),
+            })
         }
         (word, _) if !desk.outside.is_command(word) => {
             Ok(Act::Prompt(format!("{DESCRIBED_LINE}{arguments}")))
         }
         _ => {
             let value = json!({"type": "command", "command": arguments});
-            let file = keep(desk, "statusLine", &value)?;
-            let text = format!("{file}: the status line is printed by: {arguments}");
+            let kept = setting::keep(desk, "statusLine", &value)?;
+            let file = kept.file.unwrap_or_default();
+            let text = match kept.instead {
+                None => format!("{file}: the status line is printed by: {arguments}"),
+                Some(why) => format!("{file}: statusLine = {arguments}\n{why}"),
+            };
             Ok(Act::Reload(Reply::Plain { text }))
         }
     }

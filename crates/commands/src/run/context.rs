@@ -1,9 +1,9 @@
 //! Commands about what the model sees and what it costs.
 
-use ona_front::{Choice, Event, Menu, MenuItem, Reply};
-use ona_store::{DayUse, Spent, Within};
+use ona_front::{Choice, Menu, MenuItem};
+use ona_store::{DayUse, Spent};
 
-use super::{beginning, counted, first_word};
+use super::{beginning, counted};
 use crate::act::Act;
 use crate::desk::{CommandError, Desk};
 use crate::outside::Outside;
@@ -239,70 +239,6 @@ pub(super) fn insights<O: Outside>(desk: &Desk<O>) -> Result<Act, CommandError> 
         }
     }
     Ok(Act::text(text))
-}
-
-/// `/memory`.
-pub(super) async fn memory<O: Outside>(
-    desk: &Desk<O>,
-    arguments: &str,
-) -> Result<Act, CommandError> {
-    match first_word(arguments) {
-        ("", _) => {}
-        ("edit", file) if !file.is_empty() => {
-            let path = desk.session.gate.place().project_dir.join(file);
-            let reply = Reply::Plain {
-                text: format!("{} is read again with the next session or /compact", path.display()),
-            };
-            let event = Event::Edit { file: path.display().to_string(), then: String::new() };
-            return Ok(Act::Tell(Box::new(event), reply));
-        }
-        ("show" | "forget" | "list" | "search" | "add" | "edit", _) => {
-            let words: Vec<&str> =
-                std::iter::once("memory").chain(arguments.split_whitespace()).collect();
-            return Ok(desk.print(&words).await);
-        }
-        (other, _) => {
-            return Ok(Act::error(format!(
-                "unknown choice `{other}`: edit FILE, show ID, forget ID, search WORDS"
-            )));
-        }
-    }
-    let place = desk.session.gate.place();
-    let home = desk.engine.core.config.claude_dir.clone();
-    let files = [
-        ("Project instructions", place.project_dir.join("CLAUDE.md")),
-        ("Your own, for this project", place.project_dir.join("CLAUDE.local.md")),
-        ("Your own, for all projects", home.join("CLAUDE.md")),
-    ];
-    let mut items: Vec<MenuItem> = files
-        .iter()
-        .map(|(label, path)| MenuItem {
-            label: format!("Edit {}", path.display()),
-            detail: format!("{label}{}", if path.exists() { "" } else { "; not there yet" }),
-            choice: Choice::Command { line: format!("/memory edit {}", path.display()) },
-            ..MenuItem::default()
-        })
-        .collect();
-    let project = ona_engine::memory::project_of(&place.project_dir);
-    let memories = desk.store().memories(Within::Project(&project), None, 50)?;
-    items.extend(memories.iter().map(|row| MenuItem {
-        label: row.memory.title.clone(),
-        detail: format!("{} {}", row.memory.kind, row.memory.id),
-        choice: Choice::Command { line: format!("/memory show {}", row.memory.id) },
-        value: row.memory.id.clone(),
-        ..MenuItem::default()
-    }));
-    Ok(Act::menu(Menu {
-        title: "Memory".to_owned(),
-        text: "`#` at the start of a prompt saves a memory.".to_owned(),
-        items,
-        keys: vec![ona_front::MenuKey {
-            key: 'f',
-            label: "forget".to_owned(),
-            choice: Choice::Command { line: "/memory forget {}".to_owned() },
-        }],
-        ..Menu::default()
-    }))
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use ona_front::{Choice, Event, Menu, MenuItem, MenuKey, Reply};
 use ona_mcp::ServerState;
 
+use super::confirm::{YES, confirm, confirmed};
 use super::{beginning, counted, first_word};
 use crate::act::Act;
 use crate::desk::{CommandError, Desk};
@@ -25,6 +26,10 @@ pub(super) async fn agents<O: Outside>(
             .iter()
             .find(|agent| agent.name == name)
             .and_then(|agent| agent.path.clone())
+    };
+    let no_file = |name: &str| match extensions.agents.iter().any(|agent| agent.name == name) {
+        true => Act::error(format!("the agent `{name}` has no file: it is built in")),
+        false => Act::error(format!("unknown agent `{name}`; /agents lists them")),
     };
     match (word, name) {
         ("", _) => {}
@@ -50,25 +55,24 @@ pub(super) async fn agents<O: Outside>(
         ("edit", name) if !name.is_empty() => {
             return Ok(match path_of(name) {
                 Some(path) => edit(&path.display().to_string(), "opened"),
-                None => Act::error(format!("the agent `{name}` has no file")),
+                None => no_file(name),
             });
         }
-        ("delete", name) if !name.is_empty() => {
-            let Some(path) = path_of(name) else {
-                return Ok(Act::error(format!("the agent `{name}` has no file")));
-            };
+        ("delete", rest) if !rest.is_empty() => {
+            let (is_confirmed, name) = confirmed(rest);
+            let Some(path) = path_of(name) else { return Ok(no_file(name)) };
+            if !is_confirmed {
+                let question = format!("Delete the agent {name}?");
+                let about = format!("Its file is deleted: `{}`", path.display());
+                return Ok(confirm(question, about, format!("/agents delete {YES} {name}")));
+            }
             return Ok(match std::fs::remove_file(&path) {
-                Ok(()) => Act::Tell(
-                    Box::new(Event::Input { text: String::new() }),
-                    Reply::Plain {
-                        text: format!(
-                            "deleted {}; /reload-plugins reads the agents again",
-                            path.display()
-                        ),
-                    },
-                ),
+                Ok(()) => Act::ReloadExtensions(Some(format!("deleted {}", path.display()))),
                 Err(error) => Act::error(format!("{} was not deleted: {error}", path.display())),
             });
+        }
+        ("new" | "edit" | "delete", _) => {
+            return Ok(Act::error(format!("which agent? /agents {word} NAME")));
         }
         (word, _) => {
             return Ok(Act::error(format!(
@@ -131,7 +135,12 @@ pub(super) async fn mcp<O: Outside>(desk: &Desk<O>, arguments: &str) -> Result<A
             pool.reconnect(name).await.map_err(|error| said(&error))?;
             return Ok(Act::plain(state_of(desk, name)));
         }
-        ("login" | "logout" | "enable" | "disable" | "get" | "list" | "add" | "remove", _) => {
+        ("remove", rest) if !rest.is_empty() && !confirmed(rest).0 => {
+            let question = format!("Remove the server {rest} from its file?");
+            return Ok(confirm(question, "", format!("/mcp remove {YES} {rest}")));
+        }
+        ("login" | "logout" | "enable" | "disable" | "get" | "list" | "add" | "remove", rest) => {
+            let arguments = format!("{word} {}", confirmed(rest).1);
             let words: Vec<&str> =
                 std::iter::once("mcp").chain(arguments.split_whitespace()).collect();
             let act = desk.print(&words).await;
@@ -200,9 +209,15 @@ fn state(status: &ona_mcp::ServerStatus) -> String {
 
 /// `/plugin`.
 pub(super) async fn plugin<O: Outside>(desk: &Desk<O>, arguments: &str) -> Act {
-    let words: Vec<&str> = match arguments {
+    let (word, rest) = first_word(arguments);
+    let (is_confirmed, rest) = confirmed(rest);
+    if word == "remove" && !is_confirmed && !rest.is_empty() {
+        let question = format!("Remove the plugin {rest} and its data?");
+        return confirm(question, "", format!("/plugin remove {YES} {rest}"));
+    }
+    let words: Vec<&str> = match word {
         "" => vec!["plugin", "list"],
-        _ => std::iter::once("plugin").chain(arguments.split_whitespace()).collect(),
+        word => ["plugin", word].into_iter().chain(rest.split_whitespace()).collect(),
     };
     desk.print(&words).await
 }

@@ -9,7 +9,7 @@ use crate::closed::CLOSED;
 use crate::desk::{CommandError, Desk};
 use crate::outside::Outside;
 use crate::status::SANDBOX;
-use crate::table::{COMMANDS, Meaning, find};
+use crate::table::{COMMANDS, Meaning, find, name_of};
 
 /// What can be typed at the beginning of a prompt.
 const PREFIXES: &str = "\
@@ -26,7 +26,11 @@ const PREFIXES: &str = "\
 pub(super) fn help<O: Outside>(desk: &Desk<O>, name: &str) -> Act {
     let name = name.trim_start_matches('/');
     if !name.is_empty() {
-        return match find(name) {
+        let meaning = find(name);
+        if let Some(variable) = meaning.and_then(|one| desk.outside.switched_off_by(name_of(one))) {
+            return Act::plain(format!("/{name} is switched off by {variable}"));
+        }
+        return match meaning {
             Some(Meaning::Command(command)) => {
                 let mut text =
                     format!("`/{} {}`: {}\n", command.name, command.arguments, command.about);
@@ -47,13 +51,14 @@ pub(super) fn help<O: Outside>(desk: &Desk<O>, name: &str) -> Act {
                         "`/{} {}` ({}): {}",
                         command.name, command.arguments, command.source, command.description
                     )),
-                    None => filtered(name),
+                    None => filtered(desk, name),
                 }
             }
         };
     }
     let mut text = format!("{PREFIXES}\n| Command | |\n|---|---|\n");
-    for command in COMMANDS {
+    let is_there = |name: &str| desk.outside.switched_off_by(name).is_none();
+    for command in COMMANDS.iter().filter(|command| is_there(command.name)) {
         let _ = writeln!(
             text,
             "| `/{} {}` | {} |",
@@ -66,15 +71,17 @@ pub(super) fn help<O: Outside>(desk: &Desk<O>, name: &str) -> Act {
         let about = command.description.replace('|', "\\|").replace('\n', " ");
         let _ = writeln!(text, "| `/{}` | {about} ({}) |", command.name, command.source);
     }
-    let closed: Vec<String> = CLOSED.iter().map(|closed| format!("/{}", closed.name)).collect();
+    let closed = CLOSED.iter().filter(|closed| is_there(closed.name));
+    let closed: Vec<String> = closed.map(|closed| format!("/{}", closed.name)).collect();
     let _ = writeln!(text, "\nNot in ona; each says why: {}", closed.join(", "));
     Act::text(text)
 }
 
 /// The commands whose name or description contains a text.
-fn filtered(word: &str) -> Act {
+fn filtered<O: Outside>(desk: &Desk<O>, word: &str) -> Act {
     let items: Vec<MenuItem> = COMMANDS
         .iter()
+        .filter(|command| desk.outside.switched_off_by(command.name).is_none())
         .filter(|command| {
             command.name.contains(word) || command.about.to_lowercase().contains(word)
         })

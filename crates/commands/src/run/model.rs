@@ -1,5 +1,6 @@
 //! Commands about the model: which one, how hard it thinks, and planning.
 
+use ona_config::settings::name_of;
 use ona_engine::{LiveChange, ModelWords};
 use ona_front::{Choice, Menu, MenuItem, MenuKey, Reply};
 use ona_provider::{ProviderKind, allowed};
@@ -7,7 +8,7 @@ use ona_tools::names;
 use ona_types::{Effort, Phase, UpdateDestination};
 use serde_json::json;
 
-use super::configuration;
+use super::setting::{self, Kept};
 use crate::act::Act;
 use crate::desk::{CommandError, Desk};
 use crate::outside::Outside;
@@ -40,6 +41,7 @@ pub(super) fn keep_model<O: Outside>(desk: &Desk<O>, name: &str) -> Result<Act, 
         Some((provider, alone)) if provider.parse::<ProviderKind>().is_ok() => alone,
         _ => name,
     };
+    let given = words.model.clone();
     let found =
         ModelWords { model: Some(alone.to_owned()), ..words }.choose(&desk.settings(), None);
     let LiveChange::Model(handle) = &*change else { return Ok(Act::Change(change, switched)) };
@@ -47,8 +49,18 @@ pub(super) fn keep_model<O: Outside>(desk: &Desk<O>, name: &str) -> Result<Act, 
         let why = "`model` cannot name a model of another provider; set model_config.provider and model_config.model_id";
         return Err(CommandError::Said(why.to_owned()));
     }
-    let kept = configuration::set(desk, "model", alone, UpdateDestination::LocalSettings);
-    let Act::Reload(Reply::Plain { text: kept }) = kept else { return Ok(kept) };
+    let kept = setting::set(desk, "model", alone, UpdateDestination::LocalSettings);
+    let Act::Reload(Reply::Plain { text: mut kept }) = kept else { return Ok(kept) };
+    if let Some((named, source)) = setting::with_source(desk, "model_config.model_id") {
+        let source = name_of(&source);
+        kept.push_str(&format!(
+            "\nthe next sessions use model_config.model_id = {named} of {source}, which ranks higher"
+        ));
+    } else if let Some(given) = given {
+        kept.push_str(&format!(
+            "\nsessions with --model or ANTHROPIC_MODEL use that: here it is {given}"
+        ));
+    }
     desk.changes.push(*change);
     Ok(Act::Reload(match switched {
         Reply::Error { text } => Reply::Error { text: format!("{kept}\n{text}") },
@@ -214,11 +226,16 @@ pub(super) fn effort<O: Outside>(desk: &Desk<O>, word: &str) -> Act {
     // The highest effort is for this session only.
     let kept = match effort {
         Some(Effort::Max) => return Act::plain(format!("{text}; in this session only")),
-        Some(effort) => configuration::keep(desk, "effortLevel", &json!(effort.as_str())),
-        None => configuration::drop_key(desk, "effortLevel"),
+        Some(effort) => setting::keep(desk, "effortLevel", &json!(effort.as_str())),
+        None => setting::drop_key(desk, "effortLevel"),
     };
     match kept {
-        Ok(file) => Act::Reload(Reply::Plain { text: format!("{text}; kept in {file}") }),
+        Ok(Kept { file, instead }) => {
+            let file = file.map(|file| format!("; kept in {file}")).unwrap_or_default();
+            let instead = instead.map(|why| format!("\nin the next sessions {why}"));
+            let text = format!("{text}{file}{}", instead.unwrap_or_default());
+            Act::Reload(Reply::Plain { text })
+        }
         Err(why) => Act::error(format!("{text}\nit was not kept: {why}")),
     }
 }

@@ -5,6 +5,7 @@ use ona_front::{Choice, Menu, MenuItem, Reply};
 use ona_policy::{Anchors, Rule, Scope, Source};
 use ona_types::{Behavior, PermissionUpdate, RuleValue, UpdateDestination};
 
+use super::confirm::{YES, confirm, confirmed};
 use super::{beginning, first_word};
 use crate::act::Act;
 use crate::desk::{CommandError, Desk};
@@ -23,7 +24,7 @@ pub(super) fn permissions<O: Outside>(
     match first_word(arguments) {
         ("", _) => Ok(Act::menu(overview(desk))),
         ("add", rest) => Ok(change(desk, rest, true)),
-        ("remove", rest) => Ok(change(desk, rest, false)),
+        ("remove", rest) => Ok(remove(desk, rest)),
         ("denied", _) => denied(desk),
         (word @ ("allow" | "ask" | "deny"), "") => Ok(Act::menu(listed(desk, word))),
         (word, rest) => {
@@ -160,6 +161,19 @@ fn denied<O: Outside>(desk: &Desk<O>) -> Result<Act, CommandError> {
     }))
 }
 
+/// Removes a rule, after a question.
+fn remove<O: Outside>(desk: &Desk<O>, arguments: &str) -> Act {
+    let (is_confirmed, arguments) = confirmed(arguments);
+    let act = change(desk, arguments, false);
+    match (&act, is_confirmed) {
+        (Act::Change(..), false) => {
+            let line = format!("/permissions remove {YES} {arguments}");
+            confirm(format!("Remove this rule: {arguments}?"), "", line)
+        }
+        _ => act,
+    }
+}
+
 fn change<O: Outside>(desk: &Desk<O>, arguments: &str, adds: bool) -> Act {
     let (word, rest) = first_word(arguments);
     let Some(behavior) = behaviour(word) else {
@@ -196,18 +210,40 @@ fn change<O: Outside>(desk: &Desk<O>, arguments: &str, adds: bool) -> Act {
     if !adds && !rules(desk, behavior).any(|rule| held(&rule)) {
         return Act::error(format!("rule not found in {file}: {word} {text}"));
     }
-    let rules = vec![rule_value(text)];
-    let (update, said) = match adds {
+    let values = vec![rule_value(text)];
+    let (update, mut said) = match adds {
         true => (
-            PermissionUpdate::AddRules { rules, behavior, destination },
+            PermissionUpdate::AddRules { rules: values, behavior, destination },
             format!("added to {file}: {word} {text}"),
         ),
         false => (
-            PermissionUpdate::RemoveRules { rules, behavior, destination },
+            PermissionUpdate::RemoveRules { rules: values, behavior, destination },
             format!("removed from {file}: {word} {text}"),
         ),
     };
+    let others = BEHAVIOURS.iter().flat_map(|(other, name)| {
+        let same = rules(desk, *other).filter(|rule| rule.text == text);
+        same.filter(|rule| !held(rule) || *other != behavior).map(move |rule| (*other, *name, rule))
+    });
+    for (other, name, rule) in others {
+        let source = &rule.source;
+        if !adds && other == behavior {
+            said.push_str(&format!("\nthe same rule still acts: {source}"));
+        } else if adds && comes_before(other, behavior) {
+            said.push_str(&format!("\nno effect: {name} {text} comes first ({source})"));
+        }
+    }
     Act::Change(Box::new(LiveChange::Permissions(update)), Reply::Plain { text: said })
+}
+
+/// Whether rules of one kind are asked before those of the other.
+fn comes_before(one: Behavior, other: Behavior) -> bool {
+    let rank = |behavior: Behavior| match behavior {
+        Behavior::Deny => 0,
+        Behavior::Ask => 1,
+        Behavior::Allow => 2,
+    };
+    rank(one) < rank(other)
 }
 
 /// A rule in two parts: the tool, and what stands in parentheses.

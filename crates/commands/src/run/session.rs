@@ -8,10 +8,9 @@ use ona_types::hook::SessionEndReason;
 use ona_types::{SessionId, TodoStatus};
 use tokio_util::sync::CancellationToken;
 
-use super::{beginning, counted, first_word};
+use super::{beginning, counted, first_word, paths};
 use crate::act::Act;
 use crate::desk::{CommandError, Desk};
-use crate::files::absolute;
 use crate::outside::Outside;
 
 /// Sessions in the picker.
@@ -214,11 +213,12 @@ pub(super) fn add_dir<O: Outside>(desk: &Desk<O>, path: &str) -> Act {
         return Act::error("which directory? /add-dir PATH");
     }
     let place = desk.session.gate.place();
-    let path = absolute(&place.cwd, place.home.as_deref(), path);
-    match path.canonicalize() {
-        Ok(dir) if dir.is_dir() => Act::AddDir(dir),
-        Ok(dir) => Act::error(format!("{} is not a directory", dir.display())),
-        Err(error) => Act::error(format!("{}: {error}", path.display())),
+    match paths::directory(&paths::typed(desk, path)) {
+        Ok(dir) if dir == place.project_dir || place.additional_dirs.contains(&dir) => {
+            Act::plain(format!("{} is a working directory already", dir.display()))
+        }
+        Ok(dir) => Act::AddDir(dir),
+        Err(error) => Act::error(error.to_string()),
     }
 }
 

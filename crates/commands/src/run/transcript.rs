@@ -2,13 +2,14 @@
 
 use std::path::Path;
 
-use ona_files::{Expect, ReplaceOptions, replace};
 use ona_front::{Choice, DiffSource, Event, FileDiff, Menu, MenuItem, Reply};
 use ona_gate::file_diff::{file_diff, masked};
 use ona_gate::file_history::kept_content;
 use ona_repo::git;
 use ona_store::FileHistoryRow;
 
+use super::confirm::confirmed;
+use super::paths::{self, Output};
 use super::{beginning, counted, first_word};
 use crate::act::Act;
 use crate::desk::{CommandError, Desk};
@@ -87,15 +88,9 @@ pub(super) fn export<O: Outside>(desk: &Desk<O>, arguments: &str) -> Result<Act,
         let reply = Reply::Plain { text: "the conversation is in the clipboard".to_owned() };
         return Ok(Act::Tell(Box::new(Event::Copy { text }), reply));
     }
-    write_new(&desk.session.gate.place().cwd.join(arguments), &text)
-}
-
-fn write_new(path: &Path, text: &str) -> Result<Act, CommandError> {
-    let options = ReplaceOptions { expect: Expect::Nothing, ..ReplaceOptions::default() };
-    match replace(path, text.as_bytes(), &options) {
-        Ok(()) => Ok(Act::plain(format!("wrote {}", path.display()))),
-        Err(error) => Ok(Act::error(format!("{} was not written: {error}", path.display()))),
-    }
+    let (overwrites, file) = confirmed(arguments);
+    let (path, again) = (paths::typed(desk, file), "/export".to_owned());
+    Ok(paths::write(&Output { path, text: &text, overwrites, again }))
 }
 
 /// `/copy`.
@@ -141,7 +136,9 @@ pub(super) fn copy<O: Outside>(desk: &Desk<O>, arguments: &str) -> Result<Act, C
                 return Ok(copied(block.clone(), "the code block"));
             }
             (_, Some(path)) => {
-                return write_new(&desk.session.gate.place().cwd.join(path.trim()), &text);
+                let (overwrites, file) = confirmed(path.trim());
+                let (path, again) = (paths::typed(desk, file), format!("/copy {number} w"));
+                return Ok(paths::write(&Output { path, text: &text, overwrites, again }));
             }
             _ => return Ok(Act::error("expected /copy [N] [all|block N|w FILE]")),
         },

@@ -41,6 +41,11 @@ impl Conditional {
         (Self { reader }, warnings)
     }
 
+    /// The rules for certain paths.
+    pub fn rules(&self) -> impl Iterator<Item = &Path> {
+        self.reader.rules.iter().map(|rule| rule.path.as_path())
+    }
+
     /// What applies because this file was read: first the instructions of the directories above it, then the rules
     /// for its path.
     pub fn on_read(&mut self, file: &Path) -> Loaded {

@@ -158,6 +158,18 @@ impl Governance {
         Ok(self.core.trusted(&root)?.len() != self.agreements)
     }
 
+    /// The operator has changed a file in this session, and trusts what it says now: nothing of it waits, and what is
+    /// no longer in it ends.
+    pub fn wrote(&mut self, layer: Layer) {
+        self.written.retain(|known| known.source != layer.source);
+        self.written.push(layer);
+    }
+
+    /// Whether the operator has changed this file in this session, and it was not read again since.
+    pub fn was_written(&self, file: &Path) -> bool {
+        self.written.iter().any(|layer| layer.source.file.as_deref() == Some(file))
+    }
+
     /// Whether all of a changed file takes effect.
     pub fn acts_wholly(&self, file: &Path) -> bool {
         !self.partly.iter().any(|partly| partly == file)
@@ -171,7 +183,16 @@ impl Governance {
             unread: Unread::IsTold,
         };
         let plugins = self.plugins.clone();
-        let earlier = Earlier { layers: &self.basis.layers, refused, plugins };
+        let mut before = self.basis.layers.clone();
+        let is_refused =
+            |layer: &Layer| layer.source.file.iter().any(|file| refused.contains(file));
+        for written in self.written.iter().filter(|layer| !is_refused(layer)) {
+            let same = before.iter_mut().find(|layer| layer.source == written.source);
+            if let Some(layer) = same {
+                *layer = written.clone();
+            }
+        }
+        let earlier = Earlier { layers: &before, refused, plugins };
         let mut new = Self::load_over(&self.core, seat, self.place.clone(), how, Some(&earlier))?;
         let is_cli = |layer: &Layer| layer.source.scope == Scope::Cli;
         let at =

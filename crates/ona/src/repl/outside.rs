@@ -81,7 +81,11 @@ impl Starter for Program {
     }
 
     fn unconnected(&self, model: Model, error: &CliError) -> Option<ModelHandle> {
-        let reason = format!("{}\n/login signs in", error.words());
+        let hint = match env::commands::switched_off_by("login") {
+            None => "\n/login signs in",
+            Some(_) => "",
+        };
+        let reason = format!("{}{hint}", error.words());
         unconnected_model(&self.options.agent, model, &Settings::default(), reason)
     }
 
@@ -156,6 +160,10 @@ impl Outside for Program {
     fn is_command(&self, word: &str) -> bool {
         let is_plain = word.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
         !is_plain || SHELL_WORDS.contains(&word) || env::has_program(word)
+    }
+
+    fn switched_off_by(&self, command: &str) -> Option<&'static str> {
+        env::commands::switched_off_by(command)
     }
 
     fn is_ended_by_signal(&self) -> bool {

@@ -24,6 +24,7 @@ mod shell;
 mod starting;
 mod status;
 mod trusting;
+mod written_settings;
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -90,6 +91,22 @@ fn is_ready(screen: &str) -> bool {
 #[track_caller]
 fn ready(pty: &Pty) {
     pty.wait_until(is_ready);
+}
+
+/// Types a line that asks first: No is selected, and Yes is chosen.
+#[track_caller]
+fn confirms(pty: &Pty, line: &str, question: &str) {
+    pty.line(line);
+    says_yes(pty, question);
+}
+
+/// Answers the question before something is lost with Yes.
+#[track_caller]
+fn says_yes(pty: &Pty, question: &str) {
+    let shown = pty.wait_for(question);
+    pty.wait_for("❯ 2. No");
+    assert!(shown.contains("1. Yes"), "{shown}");
+    pty.send("1");
 }
 
 /// Closes a list.

@@ -44,6 +44,21 @@ fn what_is_held_back_is_not_listed_as_in_force() {
 }
 
 #[test]
+fn a_setting_that_another_file_overrules_is_set_with_a_warning() {
+    let project = project();
+    let own = project.home().join(".config/ona/settings.json");
+    fs::create_dir_all(own.parent().unwrap()).unwrap();
+    fs::write(&own, r#"{"theme": "dark"}"#).unwrap();
+    let ran = config(&project, &["set", "theme", "dark", "--scope", "user"]);
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "the same value");
+    let ran = config(&project, &["set", "theme", "light", "--scope", "user"]);
+    assert_eq!(ran.code, Some(0));
+    let why = format!("{} sets theme = \"dark\" and ranks higher", own.display());
+    assert!(ran.stderr.contains("warning: it has no effect: "), "{}", ran.stderr);
+    assert!(ran.stderr.contains(&why), "{}", ran.stderr);
+}
+
+#[test]
 fn a_value_that_would_be_dropped_is_refused() {
     let project = project();
     project.file(".claude/settings.local.json", "{ /* mine */ }\n");

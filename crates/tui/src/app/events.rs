@@ -268,13 +268,21 @@ impl App {
         {
             dir = format!("~{rest}");
         }
-        text.push_str(&format!(" · {dir}\n/help lists the commands, ? the keys"));
+        let hint = match self.facts.slash_commands {
+            true => "/help lists the commands, ? the keys",
+            false => "? lists the keys, Ctrl-D twice leaves; slash commands are off",
+        };
+        text.push_str(&format!(" · {dir}\n{hint}"));
         self.say(NoteKind::Info, text);
     }
 
     fn core_is_ready(&mut self) {
         self.live.end();
         self.ready = true;
+        if let Some(line) = self.facts.first_command.take() {
+            self.run(line);
+            return;
+        }
         if let Some(prompt) = self.first_prompt.take().filter(|prompt| !prompt.trim().is_empty()) {
             self.editor.set_text(&prompt);
             self.submit();

@@ -261,7 +261,7 @@ impl App {
     }
 
     /// Runs a command line that was chosen, not typed.
-    fn run(&mut self, line: String) {
+    pub(super) fn run(&mut self, line: String) {
         // Looking further into a list is not worth a row above it.
         let op = Op::Command { line };
         if self.ready {

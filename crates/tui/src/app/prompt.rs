@@ -18,6 +18,7 @@ impl App {
         self.dismissed = None;
         let whole = self.editor.shown();
         if let Some(typed) = before.strip_prefix('/')
+            && self.facts.slash_commands
             && !typed.contains(char::is_whitespace)
             && whole.len() == before.len()
         {
@@ -130,7 +131,7 @@ impl App {
                 "" => self.say(NoteKind::Info, "type what is to be remembered after the #"),
                 text => self.give(content, Op::Remember { text: text.to_owned() }),
             }
-        } else if trimmed.starts_with('/') && is_command(trimmed) {
+        } else if self.facts.slash_commands && trimmed.starts_with('/') && is_command(trimmed) {
             self.give(content, Op::Command { line: trimmed.to_owned() });
         } else {
             let op = Op::Submit { prompt: trimmed.to_owned(), attachments: images, mentions: true };

@@ -5,7 +5,7 @@ use std::io;
 use ona_front::{Choice, Menu, MenuItem, MenuKey, Op};
 use ona_render::text::plain;
 
-use super::{Expects, Lines, is_command, plainly};
+use super::{Expects, Lines, plainly};
 
 /// A text that a command line ends with.
 pub(super) struct Field {
@@ -41,7 +41,7 @@ impl Lines<'_> {
 
     /// A line at a list.
     pub(super) fn choose(&mut self, menu: Menu, line: &str) -> io::Result<()> {
-        if is_command(line) {
+        if self.is_command(line) {
             return self.prompt(line);
         }
         match chosen(&menu, line) {
@@ -73,7 +73,7 @@ impl Lines<'_> {
 
     /// The text that a list asked for. A command is not one, but a path is.
     pub(super) fn filled(&mut self, field: &Field, text: &str) -> io::Result<()> {
-        if is_command(text) {
+        if self.is_command(text) {
             return self.prompt(text);
         }
         let text = if text.is_empty() { &field.initial } else { text };

@@ -63,6 +63,8 @@ pub fn facts(depth: Depth, reflow: Reflow) -> Facts {
         version: "1.2.3",
         notifies: Notifies::Osc9,
         first_prompt: None,
+        first_command: None,
+        slash_commands: true,
     }
 }
 

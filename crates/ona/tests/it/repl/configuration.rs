@@ -127,7 +127,7 @@ fn statusline_is_set_shown_and_removed() {
     answers(&pty, &format!("/statusline {command}"), "the status line is printed by");
     pty.wait_for("model is claude-sonnet-4");
     ready(&pty);
-    answers(&pty, "/statusline off", "no status line command any more");
+    answers(&pty, "/statusline off", "removed the status line command from");
     pty.wait_gone("model is claude-sonnet-4");
     ready(&pty);
     answers(&pty, "/statusline echo >&2 too bad; exit 3", "the status line is printed by");

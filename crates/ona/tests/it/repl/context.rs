@@ -47,9 +47,27 @@ fn compact_summarises_with_the_instructions_given() {
 fn compact_without_a_conversation_says_so() {
     let (project, server) = (project(), model([]));
     let pty = start(&project, &server, &[]);
-    answers(&pty, "/compact", "compacted");
+    answers(&pty, "/compact", "nothing to compact");
     ready(&pty);
     assert!(server.requests().is_empty(), "there is nothing to summarise");
+}
+
+#[test]
+fn compact_with_instructions_alone_or_twice_asks_no_model() {
+    let project = project();
+    project.file("CLAUDE.md", "Mind the gap.\n");
+    let server = model([Reply::say("Noted."), Reply::say("SUMMARY: a tree.")]);
+    let pty = start(&project, &server, &[]);
+    answers(&pty, "/compact", "nothing to compact");
+    ready(&pty);
+    assert!(server.requests().is_empty(), "instructions are not a conversation");
+    answers(&pty, "plant a tree", "Noted.");
+    ready(&pty);
+    answers(&pty, "/compact", "the conversation was compacted");
+    ready(&pty);
+    pty.line("/compact again");
+    until("an answer", || pty.whole().matches("nothing to compact").count() == 2);
+    assert_eq!(server.requests().len(), 2);
 }
 
 #[test]
@@ -125,10 +143,44 @@ fn memory_shows_and_forgets() {
     pty.wait_gone("Esc closes");
     ready(&pty);
     let id = project.sql("SELECT id FROM memories").remove(0);
-    answers(&pty, &format!("/memory forget {id}"), &id);
+    confirms(&pty, &format!("/memory forget {id}"), &format!("Forget the memory {id}?"));
     until("it is forgotten", || project.sql("SELECT id FROM memories").is_empty());
     ready(&pty);
     answers(&pty, "/memory nonsense", "unknown choice");
+    ready(&pty);
+    answers(&pty, "/memory forget", "which memory?");
+    ready(&pty);
+    answers(&pty, "/memory edit no/such/file.md", "create it first");
+}
+
+#[test]
+fn memory_lists_rules_and_imports_and_opens_them() {
+    let project = project();
+    project.file("CLAUDE.md", "See @more.md\n");
+    project.file("more.md", "More.\n");
+    project.file(".claude/rules/style.md", "Be brief.\n");
+    project.file(".claude/rules/rust.md", "---\npaths: src/**/*.rs\n---\nNo unsafe.\n");
+    let own = project.home().join(".claude/rules/own.md");
+    fs::create_dir_all(own.parent().unwrap()).unwrap();
+    fs::write(&own, "Be kind.\n").unwrap();
+    let editor = "sh -c 'echo edited >> \"$1\"' x";
+    let options = PtyOptions::default().size(40, 200).env("ANTHROPIC_API_KEY", KEY);
+    let pty = start_in(&project, &[], options.env("EDITOR", editor));
+    pty.line("/memory");
+    let shown = pty.wait_for("Offer memories to the model: on");
+    for (file, about) in [
+        ("/more.md", "imported by "),
+        ("/.claude/rules/style.md", "a rule of this project"),
+        ("/.claude/rules/rust.md", "a rule for certain paths"),
+        ("/.claude/rules/own.md", "your own rule, for all projects"),
+    ] {
+        let row = shown.lines().find(|row| row.contains(file)).unwrap_or_default();
+        assert!(row.contains(about), "{file}: {shown}");
+    }
+    close(&pty);
+    // A path may begin with the home directory.
+    answers(&pty, "/memory edit ~/.claude/rules/own.md", "is read again with the next session");
+    until("the editor", || fs::read_to_string(&own).unwrap().contains("edited"));
 }
 
 #[test]

@@ -213,8 +213,16 @@ fn export_writes_the_conversation_and_overwrites_nothing() {
         assert!(text.contains(part), "{part}: {text}");
     }
     ready(&pty);
-    answers(&pty, "/export tree.txt", "was not written");
+    // A file that exists is not overwritten without a question.
+    pty.line("/export tree.txt");
+    pty.wait_for("tree.txt exists already. Overwrite it?");
+    pty.wait_for("❯ 2. No");
+    pty.key(Key::Enter);
+    ready(&pty);
     assert_eq!(project.content("tree.txt"), text);
+    fs::write(project.path("tree.txt"), "old\n").unwrap();
+    confirms(&pty, "/export tree.txt", "exists already. Overwrite it?");
+    until("the new text", || project.content("tree.txt") == text);
     ready(&pty);
     // Without a name it asks where to.
     pty.line("/export");
@@ -232,6 +240,30 @@ fn export_writes_the_conversation_and_overwrites_nothing() {
     pty.line("other.txt");
     pty.wait_whole("other.txt");
     until("the file", || project.path("other.txt").exists());
+}
+
+#[test]
+fn paths_begin_at_home_and_what_is_wrong_with_them_is_told() {
+    let (project, server) = (project(), model([Reply::say("A tree.")]));
+    let pty = start(&project, &server, &[]);
+    answers(&pty, "plant a tree", "A tree.");
+    ready(&pty);
+    answers(&pty, "/export ~/tree.txt", "wrote ");
+    assert!(fs::read_to_string(project.home().join("tree.txt")).unwrap().contains("A tree."));
+    ready(&pty);
+    answers(&pty, "/export \"my tree.txt\"", "my tree.txt");
+    until("the file", || project.path("my tree.txt").exists());
+    ready(&pty);
+    answers(&pty, "/export no/such/tree.txt", "create it first: !mkdir -p ");
+    ready(&pty);
+    answers(&pty, "/export ~", "is a directory; name a file in it");
+    ready(&pty);
+    answers(&pty, "/copy 1 w ~/copy.md", "copy.md");
+    until("the copy", || project.home().join("copy.md").exists());
+    ready(&pty);
+    answers(&pty, "/export /proc/tree.txt", "/proc/tree.txt");
+    ready(&pty);
+    assert!(!pty.whole().contains("wrote /proc"), "{}", pty.whole());
 }
 
 #[test]
@@ -277,10 +309,14 @@ fn another_directory_can_be_worked_in() {
     let pty = start(&project, &server, &["--permission-mode", "acceptEdits"]);
     answers(&pty, "/add-dir", "which directory");
     ready(&pty);
-    answers(&pty, "/add-dir nowhere", "nowhere");
+    answers(&pty, "/add-dir nowhere", "nowhere does not exist");
     ready(&pty);
-    let dir = outside.to_str().unwrap();
-    answers(&pty, &format!("/add-dir {dir}"), "is a working directory of this session now");
+    let text = project.file("a.txt", "");
+    answers(&pty, &format!("/add-dir {text}"), "a.txt is not a directory");
+    ready(&pty);
+    answers(&pty, "/add-dir ~/notes", "is a working directory of this session now");
+    ready(&pty);
+    answers(&pty, "/add-dir ~/notes", "is a working directory already");
     ready(&pty);
     answers(&pty, "go", "Written.");
     assert_eq!(fs::read_to_string(file).unwrap(), "x\n");

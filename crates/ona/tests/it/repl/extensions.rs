@@ -31,10 +31,24 @@ fn agents_are_listed_and_deleted() {
     ready(&pty);
     answers(&pty, "/agents new Bad Name", "invalid name");
     ready(&pty);
-    answers(&pty, "/agents edit nobody", "has no file");
+    answers(&pty, "/agents edit nobody", "unknown agent `nobody`");
     ready(&pty);
-    answers(&pty, "/agents delete gardener", "deleted ");
+    answers(&pty, "/agents delete", "which agent? /agents delete NAME");
+    ready(&pty);
+    // The key of the list asks too, and No is selected.
+    pty.line("/agents");
+    pty.wait_for("❯ 1. gardener");
+    pty.send("d");
+    pty.wait_for("Delete the agent gardener?");
+    pty.wait_for("❯ 2. No");
+    pty.key(Key::Enter);
+    ready(&pty);
+    assert!(project.path(".claude/agents/gardener.md").exists());
+    confirms(&pty, "/agents delete gardener", "Delete the agent gardener?");
+    pty.wait_whole("deleted ");
     assert!(!project.path(".claude/agents/gardener.md").exists());
+    ready(&pty);
+    answers(&pty, "/agents delete gardener", "unknown agent `gardener`");
 }
 
 #[test]

@@ -222,10 +222,76 @@ fn every_command_says_something_and_leaves_the_prompt_usable() {
 }
 
 #[test]
-fn without_slash_commands_only_those_of_ona_are_there() {
+fn without_slash_commands_a_slash_is_text_and_ctrl_d_leaves() {
     let project = project();
     project.file(".claude/commands/greet.md", "Greet.\n");
-    let server = model([]);
+    let server = model([Reply::say("One."), Reply::say("Two."), Reply::say("Three.")]);
     let pty = start(&project, &server, &["--disable-slash-commands"]);
-    answers(&pty, "/greet", "Unknown command: /greet");
+    pty.wait_for("slash commands are off");
+    pty.send("/hel");
+    assert!(!pty.settled().contains("❯ /help"), "no menu: {}", pty.screen());
+    pty.key(Key::Ctrl('u'));
+    answers(&pty, "/greet Ada", "One.");
+    assert!(last_told(&server).contains("/greet Ada"));
+    ready(&pty);
+    answers(&pty, "/exit", "Two.");
+    ready(&pty);
+    // Keys still do what they do.
+    pty.key(Key::Alt('p'));
+    pty.wait_for("Another model, by its wire name");
+    close(&pty);
+    pty.key(Key::Ctrl('d'));
+    pty.wait_for("Ctrl-D again leaves");
+    pty.key(Key::Ctrl('d'));
+    assert_eq!(pty.wait_exit(), Exit::Code(0));
+    let pty = project.pty(["--disable-slash-commands", "--plain"], with(&server));
+    pty.wait_for("slash commands are off");
+    pty.wait_until(|screen| screen.ends_with('>'));
+    pty.line("/help");
+    pty.wait_for("Three.");
+    assert!(last_told(&server).contains("/help"));
+    drop(pty);
+    // The picker of --resume is no slash command.
+    let pty = project.pty(["--disable-slash-commands", "--resume"], with(&server));
+    pty.wait_for("Resume a session");
+}
+
+/// The variables, each with its command and another name of it.
+const SWITCHES: [(&str, &str, &str); 7] = [
+    ("DISABLE_LOGIN_COMMAND", "login", "login"),
+    ("DISABLE_LOGOUT_COMMAND", "logout", "logout"),
+    ("DISABLE_DOCTOR_COMMAND", "doctor", "doctor"),
+    ("DISABLE_UPGRADE_COMMAND", "upgrade", "upgrade"),
+    ("DISABLE_FEEDBACK_COMMAND", "feedback", "bug"),
+    ("DISABLE_EXTRA_USAGE_COMMAND", "extra-usage", "extra-usage"),
+    ("DISABLE_INSTALL_GITHUB_APP_COMMAND", "install-github-app", "install-github-app"),
+];
+
+#[test]
+fn a_variable_switches_a_command_off() {
+    let project = project();
+    let mut options = PtyOptions::default().size(100, 120).env("ANTHROPIC_API_KEY", KEY);
+    for (variable, ..) in SWITCHES {
+        options = options.env(variable, "1");
+    }
+    let pty = start_in(&project, &[], options);
+    for (variable, command, other) in SWITCHES {
+        let said = format!("/{command} is switched off by {variable}");
+        answers(&pty, &format!("/{other}"), &said);
+        ready(&pty);
+    }
+    answers(&pty, "/help doctor", "/doctor is switched off by DISABLE_DOCTOR_COMMAND");
+    ready(&pty);
+    let shown = answers(&pty, "/help", "Not in ona; each says why");
+    let help = shown.rsplit("> /help\n").next().unwrap_or_default();
+    for (_, command, _) in SWITCHES {
+        assert!(!help.contains(&format!("/{command}")), "/{command}: {help}");
+    }
+    pty.send("/doct");
+    assert!(!pty.settled().contains("❯ /doctor"), "{}", pty.screen());
+    drop(pty);
+    // 0 leaves it on.
+    let options = PtyOptions::default().env("ANTHROPIC_API_KEY", KEY);
+    let pty = start_in(&project, &[], options.env("DISABLE_DOCTOR_COMMAND", "0"));
+    answers(&pty, "/doctor", "ok    database");
 }

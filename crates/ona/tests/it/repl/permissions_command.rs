@@ -44,7 +44,18 @@ fn a_rule_is_added_acts_and_is_removed_again() {
     answers(&pty, "go", "First.");
     assert!(project.path("one").exists());
     ready(&pty);
-    answers(&pty, "/permissions remove allow Bash(mkdir *)", "removed from ");
+    // No is selected first.
+    pty.line("/permissions remove allow Bash(mkdir *)");
+    pty.wait_for("❯ 2. No");
+    pty.key(Key::Enter);
+    ready(&pty);
+    assert_eq!(local_settings(&project)["permissions"]["allow"], json!(["Bash(mkdir *)"]));
+    confirms(
+        &pty,
+        "/permissions remove allow Bash(mkdir *)",
+        "Remove this rule: allow Bash(mkdir *)?",
+    );
+    pty.wait_whole("removed from ");
     let text = fs::read_to_string(&file).unwrap_or_default();
     assert!(!text.contains("mkdir"), "{text}");
     ready(&pty);
@@ -101,7 +112,27 @@ fn removing_a_rule_from_the_list_needs_no_typing() {
         pty.wait_for("❯ Bash(mkdir *)");
     }
     pty.key(Key::Enter);
+    says_yes(&pty, "Remove this rule: ask Bash(mkdir *) in user?");
     pty.wait_whole("removed from ");
     let text = fs::read_to_string(&file).unwrap();
     assert!(!text.contains("mkdir"), "{text}: {}", pty.whole());
+}
+
+#[test]
+fn a_rule_that_has_no_effect_is_told() {
+    let project = project();
+    user_settings(
+        &project,
+        &json!({"permissions": {"deny": ["Bash(mv *)"], "ask": ["Bash(cp *)"]}}),
+    );
+    let pty = start_alone(&project);
+    let shown = answers(&pty, "/permissions add allow Bash(mv *)", "comes first");
+    assert!(shown.contains("no effect: deny Bash(mv *) comes first"), "{shown}");
+    ready(&pty);
+    answers(&pty, "/permissions add ask Bash(cp *)", "added to ");
+    ready(&pty);
+    confirms(&pty, "/permissions remove ask Bash(cp *)", "Remove this rule");
+    pty.wait_whole("the same rule still acts: user (");
+    ready(&pty);
+    answers(&pty, "/permissions remove ask Bash(cp *)", "rule not found in ");
 }

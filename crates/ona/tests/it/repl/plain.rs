@@ -311,3 +311,24 @@ fn a_diff_has_the_path_of_the_file() {
     let raw = String::from_utf8_lossy(&pty.raw()).into_owned();
     assert!(raw.contains(&format!("+++ b{}", path.display())), "{raw}");
 }
+
+#[test]
+fn what_is_lost_is_asked_about_in_plain_lines_too() {
+    let (project, server) = (project(), model([]));
+    let pty = lines(&project, &server, "--plain", &[]);
+    pty.line("/permissions add allow Bash(mkdir *)");
+    pty.wait_for("added to ");
+    let ask = |answer: &str| {
+        pty.line("/permissions remove allow Bash(mkdir *)");
+        pty.wait_for("Remove this rule: allow Bash(mkdir *)?");
+        pty.wait_for("2. No");
+        pty.wait_until(|screen| screen.ends_with("to close:"));
+        pty.line(answer);
+    };
+    ask("2");
+    pty.wait_until(|screen| screen.ends_with('>'));
+    assert_eq!(local_settings(&project)["permissions"]["allow"], json!(["Bash(mkdir *)"]));
+    ask("1");
+    pty.wait_for("removed from ");
+    no_escape(&pty);
+}

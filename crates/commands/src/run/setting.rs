@@ -1,0 +1,297 @@
+//! Writing and removing settings, and the truth about what acts afterwards.
+
+use ona_config::settings::{
+    self, EditError, InFile, Layer, NoEffect, Saved, UnknownKeys, file_for, in_force, name_of,
+    value_in,
+};
+use ona_config::trust;
+use ona_engine::{LiveChange, USUAL_THINKING};
+use ona_front::Reply;
+use ona_policy::{Scope, Source};
+use ona_types::UpdateDestination;
+use serde_json::{Value, json};
+
+use super::configuration::refused_value;
+use crate::act::Act;
+use crate::desk::{CommandError, Desk};
+use crate::outside::Outside;
+
+/// Settings that are read when a session starts, and how to change the present one.
+const READ_AT_START: &[(&str, &str)] = &[
+    ("permissions.defaultMode", "Shift+Tab changes the mode of this one"),
+    ("outputStyle", "/clear starts one"),
+    ("language", "/clear starts one"),
+    ("agent", "/clear starts one"),
+    ("cleanupPeriodDays", "/clear starts one"),
+];
+
+/// The value of a key in the settings that are in force.
+pub(super) fn value_of<O: Outside>(desk: &Desk<O>, key: &str) -> Option<Value> {
+    let parts: Vec<&str> = key.split('.').collect();
+    in_force(desk.session.gate.layers(), &parts).map(|(value, _)| value)
+}
+
+/// The same, and where it comes from.
+pub(super) fn with_source<O: Outside>(desk: &Desk<O>, key: &str) -> Option<(Value, Source)> {
+    let parts: Vec<&str> = key.split('.').collect();
+    in_force(desk.session.gate.layers(), &parts)
+}
+
+/// A value in words.
+pub(super) fn text_of(value: Option<&Value>) -> String {
+    match value {
+        None => "not set".to_owned(),
+        Some(Value::String(text)) => text.clone(),
+        Some(value) => value.to_string(),
+    }
+}
+
+/// Whether the file that `/config` writes sets a key.
+pub(super) fn is_local<O: Outside>(desk: &Desk<O>, key: &str) -> bool {
+    let parts: Vec<&str> = key.split('.').collect();
+    let file = desk.session.gate.governance.local_settings();
+    let is = |layer: &&Layer| layer.source.file.as_deref() == Some(file.as_path());
+    desk.session.gate.layers().iter().filter(is).any(|layer| value_in(layer, &parts).is_some())
+}
+
+/// Why a setting in a file does not act, and what to do about it; `None` if it acts.
+fn without_effect<O: Outside>(desk: &Desk<O>, setting: &InFile<'_>) -> Option<String> {
+    let gate = &desk.session.gate;
+    let roots = gate.governance.roots();
+    let why = match desk.store().operators_snapshot() {
+        Ok(Some(_)) => Some(NoEffect::Snapshot),
+        _ => {
+            let given = &desk.engine.core.config.given;
+            settings::no_effect(setting, gate.layers(), roots, given)
+        }
+    }?;
+    let key = setting.key.join(".");
+    let hint = match &why {
+        NoEffect::Overruled { by, .. } => match by.scope {
+            Scope::Managed => "your organisation decides it".to_owned(),
+            Scope::Cli => "start ona without that option".to_owned(),
+            Scope::Local if by.file == file_for(UpdateDestination::LocalSettings, roots) => {
+                format!("`/config unset {key}` removes it there")
+            }
+            _ => "change it in that file".to_owned(),
+        },
+        NoEffect::NotRead(_) => "start ona without that option".to_owned(),
+        NoEffect::Snapshot => "`ona config import` replaces it with the files".to_owned(),
+    };
+    Some(format!("{why}; {hint}"))
+}
+
+/// The parts of a key.
+fn parts(key: &str) -> Result<Vec<&str>, CommandError> {
+    let parts: Vec<&str> = key.split('.').collect();
+    match parts.iter().any(|part| part.is_empty()) {
+        true => Err(CommandError::Said(format!("invalid key `{key}`"))),
+        false => Ok(parts),
+    }
+}
+
+/// Why a key is not one that settings can have.
+pub(super) fn check(key: &str) -> Result<(), CommandError> {
+    let checked = settings::check_key(&parts(key)?);
+    checked.map_err(|bad| CommandError::Said(refused(&bad.into())))
+}
+
+/// Writes a setting into a file. It acts at once, unless something of higher rank says otherwise; then that is said.
+pub(super) fn set<O: Outside>(
+    desk: &Desk<O>,
+    key: &str,
+    value: &str,
+    destination: UpdateDestination,
+) -> Act {
+    let parts = match parts(key) {
+        Ok(parts) => parts,
+        Err(why) => return Act::error(why.to_string()),
+    };
+    let value: Value = serde_json::from_str(value).unwrap_or_else(|_| json!(value));
+    if let Some(why) = refused_value(desk, key, &value) {
+        return Act::error(why.to_string());
+    }
+    let roots = desk.session.gate.governance.roots();
+    let (saved, odd) = match settings::set(destination, &parts, &value, roots, UnknownKeys::Refused)
+    {
+        Ok(set) => set,
+        Err(error) => return Act::error(refused(&error)),
+    };
+    let mut text = format!("{}: {key} = {value}", saved.file.display());
+    let setting = InFile { file: &saved.file, key: &parts, value: &value };
+    match without_effect(desk, &setting) {
+        Some(why) => text.push_str(&format!("\n{why}")),
+        None => {
+            change_now(desk, key, Some(&value));
+            text.push_str(&later(key));
+        }
+    }
+    text.push_str(&trusted(desk, &saved));
+    for odd in odd {
+        text.push_str(&format!("\nwarning: {odd}"));
+    }
+    Act::Reload(Reply::Plain { text })
+}
+
+/// When a setting acts, if not at once.
+fn later(key: &str) -> String {
+    match READ_AT_START.iter().find(|(later, _)| *later == key) {
+        Some((_, how)) => format!("\nit acts from the next session on; {how}"),
+        None => String::new(),
+    }
+}
+
+/// What the operator has trusted before stays trusted, and the change is the operator's own; a line where it is not
+/// trusted.
+fn trusted<O: Outside>(desk: &Desk<O>, saved: &Saved) -> String {
+    match trust::carry_over(saved, desk.session.gate.governance.roots(), desk.store()) {
+        Ok(true) => {
+            is_own(desk, saved);
+            String::new()
+        }
+        Ok(false) => "\nit acts after `ona trust`".to_owned(),
+        Err(error) => format!("\nwarning: {error}"),
+    }
+}
+
+/// The session knows of a change of a file that it is the operator's own.
+fn is_own<O: Outside>(desk: &Desk<O>, saved: &Saved) {
+    if let Some(layer) = saved.after.clone() {
+        desk.changes.push(LiveChange::Written(Box::new(layer)));
+    }
+}
+
+/// Changes the running session too, where the setting is one of the model's.
+fn change_now<O: Outside>(desk: &Desk<O>, key: &str, value: Option<&Value>) {
+    match key {
+        "alwaysThinkingEnabled" => {
+            let budget = (value == Some(&json!(true))).then_some(USUAL_THINKING);
+            desk.changes.push(LiveChange::Thinking(budget));
+        }
+        "effortLevel" => {
+            let effort = value.and_then(Value::as_str).and_then(|name| name.parse().ok());
+            desk.changes.push(LiveChange::Effort(effort));
+        }
+        _ => {}
+    }
+}
+
+/// The layers with a file as it is after a change.
+fn after<O: Outside>(desk: &Desk<O>, saved: &Saved) -> Vec<Layer> {
+    let mut layers = desk.session.gate.layers().to_vec();
+    let is_it = |layer: &Layer| layer.source.file.as_deref() == Some(saved.file.as_path());
+    match (layers.iter().position(is_it), &saved.after) {
+        (Some(at), Some(after)) => layers[at] = after.clone(),
+        (Some(at), None) => drop(layers.remove(at)),
+        (None, _) => {}
+    }
+    layers
+}
+
+/// What a key is now, and where that is set.
+fn now(key: &str, found: Option<(Value, Source)>) -> String {
+    match found {
+        Some((value, source)) => format!("now {key} = {value}, from {}", name_of(&source)),
+        None => format!("{key} is not set anywhere now: the default applies"),
+    }
+}
+
+/// `/config unset KEY`: removes a key from the file that `/config` writes.
+pub(super) fn unset<O: Outside>(desk: &Desk<O>, key: &str) -> Result<Act, CommandError> {
+    if key.is_empty() {
+        return Ok(Act::error("which setting? /config unset KEY"));
+    }
+    let parts = parts(key)?;
+    check(key)?;
+    let roots = desk.session.gate.governance.roots();
+    let saved = match settings::unset(UpdateDestination::LocalSettings, &parts, roots) {
+        Ok(saved) => saved,
+        Err(error) if is_not_set(&error) => {
+            let file = desk.session.gate.governance.local_settings();
+            let elsewhere = match with_source(desk, key) {
+                Some((value, source)) => {
+                    let source = name_of(&source);
+                    format!("{source} sets {key} = {value}: change it in that file")
+                }
+                None => "it is not set anywhere: the default applies".to_owned(),
+            };
+            let text = format!("`{key}` is not set in {}\n{elsewhere}", file.display());
+            return Ok(Act::error(text));
+        }
+        Err(error) => return Ok(Act::error(refused(&error))),
+    };
+    let found = in_force(&after(desk, &saved), &parts);
+    change_now(desk, key, found.as_ref().map(|(value, _)| value));
+    let mut text = format!("removed {key} from {}\n{}", saved.file.display(), now(key, found));
+    if matches!(key, "model" | "model_config") {
+        let wire = &desk.model.model.wire;
+        text.push_str(&format!("\nthis session goes on with {wire}; /model switches"));
+    }
+    text.push_str(&later(key));
+    text.push_str(&trusted(desk, &saved));
+    Ok(Act::Reload(Reply::Plain { text }))
+}
+
+/// Whether the file does not have the key.
+fn is_not_set(error: &EditError) -> bool {
+    match error {
+        EditError::NotSet(_) => true,
+        EditError::In { reason, .. } => is_not_set(reason),
+        _ => false,
+    }
+}
+
+/// A setting in the user's own file, after a change.
+pub(super) struct Kept {
+    /// The file; `None` if there was nothing to remove.
+    pub(super) file: Option<String>,
+    /// What the next sessions use instead, where another source decides.
+    pub(super) instead: Option<String>,
+}
+
+/// Writes a setting into the user's own file.
+pub(super) fn keep<O: Outside>(
+    desk: &Desk<O>,
+    key: &str,
+    value: &Value,
+) -> Result<Kept, CommandError> {
+    let roots = desk.session.gate.governance.roots();
+    let user = UpdateDestination::UserSettings;
+    let set = settings::set(user, &[key], value, roots, UnknownKeys::Refused);
+    let (saved, _) = set.map_err(|error| CommandError::Said(refused(&error)))?;
+    is_own(desk, &saved);
+    let setting = InFile { file: &saved.file, key: &[key], value };
+    let instead = without_effect(desk, &setting);
+    Ok(Kept { file: Some(saved.file.display().to_string()), instead })
+}
+
+/// Removes a setting from the user's own file, if it is there.
+pub(super) fn drop_key<O: Outside>(desk: &Desk<O>, key: &str) -> Result<Kept, CommandError> {
+    let roots = desk.session.gate.governance.roots();
+    let (file, layers) = match settings::unset(UpdateDestination::UserSettings, &[key], roots) {
+        Ok(saved) => {
+            is_own(desk, &saved);
+            (Some(saved.file.display().to_string()), after(desk, &saved))
+        }
+        Err(error) if is_not_set(&error) => (None, desk.session.gate.layers().to_vec()),
+        Err(error) => return Err(CommandError::Said(refused(&error))),
+    };
+    let instead = in_force(&layers, &[key]).map(|(value, source)| {
+        format!("{} sets {key} = {value}: change it there", name_of(&source))
+    });
+    Ok(Kept { file, instead })
+}
+
+/// Why a setting was not changed.
+fn refused(error: &EditError) -> String {
+    let meant = match error {
+        EditError::Key(settings::BadKey::Unknown { nearest: Some(nearest), .. }) => {
+            format!("\ndid you mean `{nearest}`?")
+        }
+        EditError::Key(settings::BadKey::Unknown { .. }) => {
+            "\n`ona config schema` lists all settings".to_owned()
+        }
+        _ => String::new(),
+    };
+    format!("{error}{meant}")
+}
