@@ -54,7 +54,7 @@ pub(crate) fn rewind<O: Outside>(desk: &Desk<O>, arguments: &str) -> Result<Act,
         }
         "conversation" => back(desk, prompt, "files stay as they are"),
         "code" => Ok(Act::plain(restore(desk, prompt)?)),
-        other => Ok(Act::error(format!("unknown choice `{other}`: both, conversation or code"))),
+        other => Ok(Act::error(format!("unknown argument `{other}`: both, conversation or code"))),
     }
 }
 
@@ -77,6 +77,7 @@ fn points<O: Outside>(desk: &Desk<O>, prompts: &[PromptRow]) -> Result<Act, Comm
             current: false,
             choice: Choice::Command { line: format!("/rewind {}", prompt.sequence) },
             value: prompt.sequence.to_string(),
+            ..MenuItem::default()
         });
     }
     let text = "Files that a command changed without naming them are not known here.".to_owned();

@@ -12,6 +12,7 @@ mod model;
 mod paths;
 mod permissions;
 mod prompts;
+mod resume;
 mod session;
 mod setting;
 mod transcript;
@@ -32,7 +33,7 @@ pub(crate) async fn run<O: Outside>(
 ) -> Result<Act, CommandError> {
     match run {
         Run::Clear => Ok(session::clear(arguments)),
-        Run::Resume => session::resume(desk, arguments),
+        Run::Resume => resume::resume(desk, arguments),
         Run::Branch => session::branch(desk, arguments),
         Run::Rename => session::rename(desk, arguments),
         Run::Rewind => crate::rewind::rewind(desk, arguments),
@@ -91,7 +92,7 @@ pub(crate) async fn run<O: Outside>(
         Run::Login => Ok(account::login(desk, cancel).await),
         Run::Logout => Ok(account::logout(desk).await),
         Run::NothingYet(what) => {
-            Ok(Act::plain(format!("There is nothing yet: this ona has no {what}.")))
+            Ok(Act::plain(format!("There is nothing yet: this version of ona has no {what}.")))
         }
     }
 }

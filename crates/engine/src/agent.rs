@@ -7,6 +7,7 @@ use std::sync::Arc;
 use ona_front::Op;
 use ona_hooks::Fired;
 use ona_provider::{Model, Request};
+use ona_repo::Checkout;
 use ona_sandbox::Owner;
 use ona_store::{Step, StoreError};
 use ona_tools::Tool as _;
@@ -284,6 +285,11 @@ impl Agent {
         let mut detail = json!({
             "source": source, "provider": self.model_handle.model.provider.as_str(), "model": self.model_handle.model.wire,
         });
+        if let Some(branch) =
+            Checkout::of(&self.session.gate.place().cwd).and_then(|checkout| checkout.branch())
+        {
+            detail["branch"] = branch.into();
+        }
         if let Some(agent_type) = self.session.agent_type_name() {
             detail["agent"] = agent_type.into();
         }

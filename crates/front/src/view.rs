@@ -154,6 +154,9 @@ pub struct MenuItem {
     /// What stands for `{}` in the commands of keys.
     #[serde(default)]
     pub value: String,
+    /// What a search finds besides the label and the detail.
+    #[serde(default)]
+    pub search: String,
 }
 
 /// What choosing an item does.
@@ -197,7 +200,7 @@ impl Choice {
 /// A further key of a list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MenuKey {
-    /// The key.
+    /// The key. `<` and `>` are also the arrows to the left and to the right.
     pub key: char,
     /// What it does, in a word or two.
     pub label: String,

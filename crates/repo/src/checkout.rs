@@ -98,6 +98,13 @@ impl Checkout {
         places.into_iter().flatten().collect()
     }
 
+    /// The name of the branch that is checked out; none with a detached HEAD.
+    pub fn branch(&self) -> Option<String> {
+        let head = read_text_at_most(&self.git.as_ref()?.own.join("HEAD"), MAX_LINK_FILE);
+        let head = head.ok().flatten()?;
+        branch(&head)?.strip_prefix("refs/heads/").map(str::to_owned)
+    }
+
     /// The commit that is checked out, if there is one and its name stands in a plain file.
     pub fn revision(&self) -> Option<String> {
         let git = self.git.as_ref()?;
@@ -210,7 +217,10 @@ mod tests {
         git(&top, &["worktree", "add", "-q", "../tree"]);
         let tree = Checkout::of(&dir.path().join("tree")).unwrap();
         assert_eq!(tree.revision().as_ref(), Some(&head));
+        assert_eq!(tree.branch().as_deref(), Some("tree"));
+        assert_eq!(checkout.branch(), Some(says(&["branch", "--show-current"])));
         git(&top, &["checkout", "-q", "--detach"]);
+        assert_eq!(checkout.branch(), None);
         assert_eq!(checkout.revision(), Some(head));
         fs::write(top.join(".git/HEAD"), "ref: ../../etc/passwd").unwrap();
         assert_eq!(checkout.revision(), None);

@@ -251,6 +251,17 @@ impl Store {
         Ok(found?.pop())
     }
 
+    /// The git branch that was checked out when a session was last started or resumed, if that is known.
+    pub fn last_branch(&self, id: &str) -> Result<Option<String>, StoreError> {
+        self.read(|c| {
+            let mut statement = c.prepare_cached(
+                "SELECT json_extract(detail, '$.branch') FROM events
+                 WHERE session_id = ?1 AND event_type = 'session.started' ORDER BY id DESC LIMIT 1",
+            )?;
+            Ok(statement.query_row([Key(id)], |row| row.get(0)).optional()?.flatten())
+        })
+    }
+
     /// Gives a session another name, or none.
     pub fn rename_session(&self, seat: &Seat, name: Option<&str>) -> Result<(), StoreError> {
         self.write(|tx| {

@@ -1,6 +1,7 @@
-//! A list to choose from: arrows and Enter, digits for up to nine entries, further keys, and typing to filter a long one.
+//! A list to choose from: arrows and Enter, digits for up to nine entries, further keys, typing to filter a long one, and
+//! `/` to search in any.
 
-use ona_front::{Choice, Menu, MenuItem};
+use ona_front::{Choice, Menu, MenuItem, MenuKey};
 use ona_render::highlight::Look;
 use ona_render::markdown;
 use ona_render::text::{clip_rows, plain, truncate, width};
@@ -18,6 +19,8 @@ pub struct MenuView {
     selected: usize,
     /// What was typed to filter.
     filter: String,
+    /// Everything that is typed belongs to the filter: it began with a slash.
+    is_searching: bool,
 }
 
 /// What a key has done to a list.
@@ -35,7 +38,7 @@ impl MenuView {
     /// A list that was just opened.
     pub fn new(menu: Menu) -> Self {
         let selected = menu.selected.min(menu.items.len().saturating_sub(1));
-        Self { menu, selected, filter: String::new() }
+        Self { menu, selected, filter: String::new(), is_searching: false }
     }
 
     fn filters(&self) -> bool {
@@ -48,6 +51,7 @@ impl MenuView {
             wanted.is_empty()
                 || item.label.to_lowercase().contains(&wanted)
                 || item.detail.to_lowercase().contains(&wanted)
+                || item.search.to_lowercase().contains(&wanted)
         };
         self.menu.items.iter().filter(fits).collect()
     }
@@ -71,9 +75,29 @@ impl MenuView {
         }
     }
 
+    /// Esc: the search ends, or else the list closes.
+    pub fn escape(&mut self) -> MenuOutcome {
+        if !std::mem::take(&mut self.is_searching) {
+            return MenuOutcome::Closed;
+        }
+        self.filter.clear();
+        self.selected = 0;
+        MenuOutcome::Open
+    }
+
+    /// An arrow to the left or the right, where the list has a key for it.
+    pub fn sideways(&self, key: char) -> MenuOutcome {
+        self.key(key)
+    }
+
     /// A letter or a digit.
     pub fn typed(&mut self, letter: char) -> MenuOutcome {
-        if !self.filters() {
+        if letter == '/' && self.filter.is_empty() && !self.is_searching {
+            self.is_searching = true;
+            self.selected = 0;
+            return MenuOutcome::Open;
+        }
+        if !self.filters() && !self.is_searching {
             if let Some(number) = letter.to_digit(10).filter(|number| *number > 0) {
                 let item = self.menu.items.get(number as usize - 1);
                 return item.map_or(MenuOutcome::Open, |item| chosen(&item.choice));
@@ -86,11 +110,9 @@ impl MenuView {
             return MenuOutcome::Open;
         }
         // In a long list letters filter; its further keys act while nothing is typed.
-        if self.filter.is_empty() && self.menu.keys.iter().any(|key| key.key == letter) {
+        let is_key = self.menu.keys.iter().any(|key| key.key == letter);
+        if self.filter.is_empty() && !self.is_searching && is_key {
             return self.key(letter);
-        }
-        if letter == '/' && self.filter.is_empty() {
-            return MenuOutcome::Open;
         }
         self.filter.push(letter);
         self.selected = 0;
@@ -99,12 +121,15 @@ impl MenuView {
 
     /// Backspace.
     pub fn erase(&mut self) {
-        self.filter.pop();
+        if self.filter.pop().is_none() {
+            self.is_searching = false;
+        }
         self.selected = 0;
     }
 
     fn key(&self, letter: char) -> MenuOutcome {
-        let Some(key) = self.menu.keys.iter().find(|key| key.key == letter) else {
+        let is_it = |key: &&MenuKey| key.key == letter || key.key == letter.to_ascii_lowercase();
+        let Some(key) = self.menu.keys.iter().find(is_it) else {
             return MenuOutcome::Open;
         };
         let value =
@@ -132,7 +157,9 @@ impl MenuView {
                 ))
             }));
         }
-        if self.filters() && !self.filter.is_empty() {
+        if self.is_searching {
+            rows.push(Line::from(format!("Search: {}", plain(&self.filter))));
+        } else if self.filters() && !self.filter.is_empty() {
             rows.push(Line::from(format!("Filter: {}", plain(&self.filter))));
         }
         let room = most.saturating_sub(rows.len() + 1).max(1);
@@ -142,8 +169,14 @@ impl MenuView {
     }
 
     fn hint(&self) -> String {
+        if self.is_searching {
+            return "↑↓ Enter · type to search · Esc ends the search".to_owned();
+        }
         let mut hint = "↑↓ Enter".to_owned();
         hint.push_str(if self.filters() { " · type to filter" } else { " · 1-9" });
+        if self.menu.items.iter().any(|item| !item.search.is_empty()) {
+            hint.push_str(" · / search");
+        }
         for key in &self.menu.keys {
             hint.push_str(&format!(" · {} {}", key.key, plain(&key.label)));
         }
@@ -171,7 +204,8 @@ impl MenuView {
         let row = |(number, item): (usize, &&MenuItem)| {
             let is_selected = number == self.selected;
             let pointer = if is_selected { "❯ " } else { "  " };
-            let digit = if self.filters() { String::new() } else { format!("{}. ", number + 1) };
+            let has_digit = !self.filters() && !self.is_searching;
+            let digit = if has_digit { format!("{}. ", number + 1) } else { String::new() };
             let mark = if item.current { " ✔" } else { "" };
             let label = plain(&item.label).lines().next().unwrap_or_default().to_owned();
             let label =
@@ -200,8 +234,6 @@ fn chosen(choice: &Choice) -> MenuOutcome {
 
 #[cfg(test)]
 mod tests {
-    use ona_front::MenuKey;
-
     use super::*;
 
     fn menu(count: usize) -> Menu {
@@ -237,6 +269,35 @@ mod tests {
         short.step(-1);
         assert_eq!(line(short.accept()), "/do 9");
         assert_eq!(line(short.typed('x')), "/stop 9");
+    }
+
+    #[test]
+    fn a_slash_searches_in_a_short_list_too() {
+        let mut items = menu(3);
+        items.items[1].search = "planted an oak 0123".to_owned();
+        let mut short = MenuView::new(items);
+        for letter in "/oak 0".chars() {
+            assert_eq!(short.typed(letter), MenuOutcome::Open, "{letter}");
+        }
+        assert_eq!(line(short.accept()), "/do 2");
+        assert_eq!(short.escape(), MenuOutcome::Open);
+        assert_eq!(line(short.accept()), "/do 1");
+        assert_eq!(line(short.typed('2')), "/do 2", "digits choose again");
+        // The letter of a key is text while something is searched.
+        short.typed('/');
+        assert_eq!(short.typed('x'), MenuOutcome::Open);
+        short.erase();
+        short.erase();
+        assert_eq!(line(short.typed('X')), "/stop 1", "a key may be typed as a capital");
+        assert_eq!(short.escape(), MenuOutcome::Closed);
+    }
+
+    #[test]
+    fn an_arrow_to_the_side_is_a_key_where_there_is_one() {
+        let mut sideways = menu(2);
+        assert_eq!(MenuView::new(sideways.clone()).sideways('>'), MenuOutcome::Open);
+        sideways.keys[0].key = '>';
+        assert_eq!(line(MenuView::new(sideways).sideways('>')), "/stop 1");
     }
 
     #[test]

@@ -89,7 +89,7 @@ impl<O: Outside> Console<O> {
                     let custom = known.iter().filter(|one| one.source != "ona").count();
                     let mut text = said.map(|said| format!("{said}\n")).unwrap_or_default();
                     text.push_str(&format!(
-                        "read again: {custom} skills and commands, {} agents",
+                        "reloaded: {custom} skills and commands, {} agents",
                         agent.session().agent_names().len()
                     ));
                     for warning in warnings {
@@ -116,14 +116,16 @@ impl<O: Outside> Console<O> {
             }
             Act::Loop { prompt, .. } if prompt.is_empty() => {
                 self.repeated = None;
-                Reply::Plain { text: "nothing is repeated any more".to_owned() }
+                Reply::Plain { text: "stopped: no prompt is repeated now".to_owned() }
             }
             Act::Loop { every, prompt } => {
                 self.repeated = Some((Duration::from_secs(every), prompt.clone()));
                 self.front.tell(Event::Reply {
                     command: name,
                     reply: Reply::Plain {
-                        text: format!("repeated every {every} s while this session is open; /loop stop ends it"),
+                        text: format!(
+                            "repeats every {every} s while this session is open; /loop stop ends it"
+                        ),
                     },
                 });
                 self.submit(agent, prompt, Vec::new(), true, cancel).await;

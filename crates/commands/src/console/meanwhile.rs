@@ -200,7 +200,9 @@ impl<O: Outside> Console<O> {
                 reply
             }
             _ => Reply::Error {
-                text: format!("/{name} waits for the end of the turn: type it again"),
+                text: format!(
+                    "/{name} cannot run while the agent works: type it again after the turn"
+                ),
             },
         };
         self.front.tell(Event::Reply { command: name, reply });

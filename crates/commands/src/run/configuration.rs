@@ -273,7 +273,7 @@ pub(super) fn status_line<O: Outside>(
             let now = desk.settings().status_line;
             let command = now.and_then(|helper| helper.command.clone());
             Ok(Act::plain(match command {
-                Some(command) => format!("the status line is printed by: {command}\n/statusline off removes it"),
+                Some(command) => format!("the status line comes from: {command}\n/statusline off removes it"),
                 None => "there is no status line command\n/statusline COMMAND sets one; it gets JSON about the session on its standard input".to_owned(),
             }))
         }
@@ -300,7 +300,7 @@ pub(super) fn status_line<O: Outside>(
             let kept = setting::keep(desk, "statusLine", &value)?;
             let file = kept.file.unwrap_or_default();
             let text = match kept.instead {
-                None => format!("{file}: the status line is printed by: {arguments}"),
+                None => format!("{file}: the status line comes from: {arguments}"),
                 Some(why) => format!("{file}: statusLine = {arguments}\n{why}"),
             };
             Ok(Act::Reload(Reply::Plain { text }))
@@ -315,9 +315,9 @@ pub(super) fn keybindings<O: Outside>(
 ) -> Result<Act, CommandError> {
     let file = desk.outside.keybindings();
     if arguments == "read" {
-        return Ok(Act::plain(format!("{} was read again", file.display())));
+        return Ok(Act::plain(format!("reloaded {}", file.display())));
     }
-    let mut text = format!("{} acts as soon as it is saved", file.display());
+    let mut text = format!("{}: changes apply as soon as the file is saved", file.display());
     if !file.exists() {
         let sample = desk.outside.default_keybindings();
         let written =
@@ -326,7 +326,7 @@ pub(super) fn keybindings<O: Outside>(
             return Ok(Act::error(format!("{} was not written: {error}", file.display())));
         }
         text = format!(
-            "created {} with all bindings as they are; it acts as soon as it is saved",
+            "created {} with the default key bindings; changes apply as soon as the file is saved",
             file.display()
         );
     }

@@ -58,10 +58,54 @@ pub(super) fn context<O: Outside>(desk: &Desk<O>) -> Result<Act, CommandError> {
             thousands(*tokens)
         ));
     }
-    if total * 100 > window * 70 {
-        text.push_str("\nThe context is filling up: `/compact` summarises the conversation, `/clear` starts a new one.\n");
+    let servers = desk.session.gate.pool().is_some_and(|pool| !pool.statuses().is_empty());
+    let part = |wanted: &str| {
+        parts.iter().find(|(name, _)| *name == wanted).map_or(0, |(_, tokens)| *tokens)
+    };
+    let filled = Filled {
+        system: part("System prompt"),
+        tools: part("Tools"),
+        messages: part("Messages"),
+        window,
+    };
+    for suggestion in suggestions(&filled, servers) {
+        text.push_str(&format!("\n{suggestion}\n"));
     }
     Ok(Act::text(text))
+}
+
+/// What fills a context, in tokens.
+struct Filled {
+    system: u64,
+    tools: u64,
+    messages: u64,
+    window: u64,
+}
+
+/// What can be done about a context, the most useful first.
+fn suggestions(filled: &Filled, has_servers: bool) -> Vec<&'static str> {
+    let share = |tokens: u64| tokens.saturating_mul(100) / filled.window.max(1);
+    let used = share(filled.system + filled.tools + filled.messages);
+    let all = [
+        (
+            used > 70,
+            "The context is filling up: `/compact` summarises the conversation, `/clear` starts a new one.",
+        ),
+        (
+            used <= 70 && share(filled.messages) > 40,
+            "The conversation takes most of it: `/compact WORDS` keeps what you name, `/rewind` goes back to an earlier prompt.",
+        ),
+        (
+            share(filled.tools) > 10 && has_servers,
+            "Tools take more than a tenth: `/mcp` lists the servers; one that you do not need can be disabled.",
+        ),
+        (
+            share(filled.system) > 10,
+            "The system prompt takes more than a tenth: `/memory` lists the instructions that it holds.",
+        ),
+    ];
+    let wanted: Vec<&str> = all.into_iter().filter(|(is, _)| *is).map(|(_, text)| text).collect();
+    if wanted.is_empty() { vec!["There is room: nothing needs to be done."] } else { wanted }
 }
 
 /// A number with spaces between thousands.
@@ -81,7 +125,7 @@ pub(super) fn thousands(number: u64) -> String {
 pub(super) fn cost<O: Outside>(desk: &Desk<O>) -> Result<Act, CommandError> {
     let spent = desk.store().spent(desk.session_id())?;
     if spent.is_empty() {
-        return Ok(Act::plain("no model was asked in this session yet: cost $0.0000"));
+        return Ok(Act::plain("no model calls in this session yet: cost $0.0000"));
     }
     let mut text = "| Model | Calls | Input | Cached | Output | Time | Cost |\n|---|--:|--:|--:|--:|--:|--:|\n".to_owned();
     for Spent { model, calls, duration_ms, used, cost_usd } in &spent {
@@ -96,7 +140,7 @@ pub(super) fn cost<O: Outside>(desk: &Desk<O>) -> Result<Act, CommandError> {
     }
     let total: f64 = spent.iter().map(|one| one.cost_usd).sum();
     text.push_str(&format!(
-        "\nTotal cost: **${total:.4}** at list prices. Limits of a plan are known to its provider alone.\n"
+        "\nTotal cost: **${total:.4}** at list prices. Only the provider knows the limits of a plan.\n"
     ));
     Ok(Act::text(text))
 }
@@ -114,7 +158,7 @@ pub(super) fn stats<O: Outside>(desk: &Desk<O>, range: &str) -> Result<Act, Comm
         days.map_or_else(|| "0000-01-01".to_owned(), |days| ona_types::date(today - days + 1));
     let rows = desk.store().use_by_day(None, &since)?;
     if rows.is_empty() {
-        return Ok(Act::plain("no model was asked in this time"));
+        return Ok(Act::plain("no model calls in this period"));
     }
     let mut by_day: Vec<(String, i64, i64, f64)> = Vec::new();
     for row in &rows {
@@ -182,7 +226,7 @@ fn summary(rows: &[DayUse], by_day: &[(String, i64, i64, f64)], today: i64) -> S
     let total: f64 = by_day.iter().map(|(.., cost)| cost).sum();
     let sessions: i64 = rows.iter().map(|row| row.sessions).sum();
     format!(
-        "{} with ona, {} in sum, ${total:.4}; most used model: {favourite}; longest run of days: {}",
+        "{} with ona, {} in total, ${total:.4}; most used model: {favourite}; longest streak of days: {}",
         counted(by_day.len(), "day"),
         counted(usize::try_from(sessions).unwrap_or_default(), "session"),
         longest_run(by_day, today)
@@ -249,6 +293,20 @@ mod tests {
     fn numbers_are_grouped() {
         assert_eq!(thousands(0), "0");
         assert_eq!(thousands(1_234_567), "1 234 567");
+    }
+
+    #[test]
+    fn what_fills_the_context_is_what_is_suggested_about() {
+        let told = |system, tools, messages, has_servers| {
+            let filled = Filled { system, tools, messages, window: 100 };
+            suggestions(&filled, has_servers).join(" ")
+        };
+        assert!(told(1, 1, 1, true).starts_with("There is room"));
+        assert!(told(1, 1, 50, false).contains("/compact WORDS"));
+        let full = told(20, 20, 40, true);
+        assert!(full.starts_with("The context is filling up"), "{full}");
+        assert!(full.contains("/mcp") && full.contains("/memory"), "{full}");
+        assert!(!told(1, 20, 1, false).contains("/mcp"));
     }
 
     #[test]

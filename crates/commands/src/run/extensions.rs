@@ -76,7 +76,7 @@ pub(super) async fn agents<O: Outside>(
         }
         (word, _) => {
             return Ok(Act::error(format!(
-                "unknown choice `{word}`: new NAME, edit NAME, delete NAME, list"
+                "unknown argument `{word}`: new NAME, edit NAME, delete NAME, list"
             )));
         }
     }
@@ -151,7 +151,7 @@ pub(super) async fn mcp<O: Outside>(desk: &Desk<O>, arguments: &str) -> Result<A
         }
         (word, _) => {
             return Ok(Act::error(format!(
-                "unknown choice `{word}`: reconnect NAME, login NAME, logout NAME, list"
+                "unknown argument `{word}`: reconnect NAME, login NAME, logout NAME, list"
             )));
         }
     }

@@ -116,13 +116,11 @@ pub(super) fn terminal_setup() -> Act {
 pub(super) fn sandbox<O: Outside>(desk: &Desk<O>) -> Act {
     let wanted = desk.settings().sandbox.as_ref().and_then(|sandbox| sandbox.enabled) == Some(true);
     let note = match wanted {
-        true => {
-            "\nsandbox.enabled is set, but this ona has no sandbox yet: commands run with your rights"
-        }
+        true => "\nsandbox.enabled is set, but this version of ona has no sandbox yet",
         false => "",
     };
     Act::plain(format!(
-        "the level is {SANDBOX}: commands run with your rights, in a process group that is killed as a whole{note}"
+        "sandbox level: {SANDBOX}. Commands run with your permissions, in a process group that is killed as a whole{note}"
     ))
 }
 

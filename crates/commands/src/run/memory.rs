@@ -32,7 +32,7 @@ pub(super) async fn memory<O: Outside>(
             Ok(desk.print(&words.collect::<Vec<_>>()).await)
         }
         (other, _) => Ok(Act::error(format!(
-            "unknown choice `{other}`: edit FILE, show ID, forget ID, search WORDS, add TITLE, list"
+            "unknown argument `{other}`: edit FILE, show ID, forget ID, search WORDS, add TITLE, list"
         ))),
     }
 }
@@ -41,7 +41,7 @@ fn edit(path: &Path) -> Act {
     if let Err(error) = paths::file(path) {
         return Act::error(error.to_string());
     }
-    let text = format!("{} is read again with the next session or /compact", path.display());
+    let text = format!("{}: changes are read by the next session, or by /compact", path.display());
     let event = Event::Edit { file: path.display().to_string(), then: String::new() };
     Act::Tell(Box::new(event), Reply::Plain { text })
 }

@@ -3,11 +3,12 @@
 use ona_config::settings::name_of;
 use ona_engine::{LiveChange, ModelWords};
 use ona_front::{Choice, Menu, MenuItem, MenuKey, Reply};
-use ona_provider::{ProviderKind, allowed};
+use ona_provider::{Model, ProviderKind, allowed};
 use ona_tools::names;
 use ona_types::{Effort, Phase, UpdateDestination};
 use serde_json::json;
 
+use super::first_word;
 use super::setting::{self, Kept};
 use crate::act::Act;
 use crate::desk::{CommandError, Desk};
@@ -15,15 +16,67 @@ use crate::outside::Outside;
 
 /// The word that connects the present model again.
 const AGAIN: &str = "--again";
+/// The word that changes the effort from the list of models.
+const EFFORT: &str = "--effort";
+/// The model's own effort.
+const AUTO: &str = "auto";
 
 /// `/model`.
 pub(super) fn model<O: Outside>(desk: &Desk<O>, arguments: &str) -> Result<Act, CommandError> {
     let said = |error: O::Error| CommandError::Said(desk.outside.words(&error));
     let words = desk.outside.model_words().map_err(said)?;
     match arguments {
-        "" => Ok(Act::menu(picker(desk, &words))),
-        AGAIN => Ok(Act::Reconnect(Reply::Plain { text: "connected again".to_owned() })),
-        name => switch(desk, &words, name),
+        "" => Ok(Act::menu(picker(desk, &words, desk.model.effort.effort(), None))),
+        AGAIN => Ok(Act::Reconnect(Reply::Plain { text: "reconnected to the model".to_owned() })),
+        name => match name.strip_prefix(EFFORT) {
+            Some(rest) => Ok(step_effort(desk, &words, rest.trim())),
+            None => switch(desk, &words, name),
+        },
+    }
+}
+
+/// More or less effort, as the list of models is open: it stays open.
+fn step_effort<O: Outside>(desk: &Desk<O>, words: &ModelWords, arguments: &str) -> Act {
+    let (direction, shown) = first_word(arguments);
+    let now = desk.model.effort.effort();
+    let Some(next) = stepped(&desk.model.model, now, direction == "more") else {
+        let wire = &desk.model.model.wire;
+        return Act::plain(format!("not supported: {wire} has no reasoning effort"));
+    };
+    let word = next.map_or(AUTO, Effort::as_str);
+    match effort(desk, word) {
+        Act::Reload(_) => Act::Reload(Reply::Menu { menu: picker(desk, words, next, Some(shown)) }),
+        // The highest effort is not written anywhere.
+        Act::Reply(Reply::Plain { .. }) => Act::menu(picker(desk, words, next, Some(shown))),
+        other => other,
+    }
+}
+
+/// The effort above or below, of those that a model supports; the lowest is its own. `None` if it supports none.
+fn stepped(model: &Model, now: Option<Effort>, more: bool) -> Option<Option<Effort>> {
+    let levels = levels(model);
+    if levels.is_empty() {
+        return None;
+    }
+    let all: Vec<Option<Effort>> =
+        std::iter::once(None).chain(levels.into_iter().map(Some)).collect();
+    let at = all.iter().position(|level| *level == now).unwrap_or_default();
+    let next = if more { (at + 1).min(all.len() - 1) } else { at.saturating_sub(1) };
+    all.get(next).copied()
+}
+
+/// The levels of effort that a model supports, the lowest first.
+fn levels(model: &Model) -> Vec<Effort> {
+    let all = Effort::ALL.iter().map(|(_, effort)| *effort);
+    all.filter(|effort| model.effort(*effort) == Some(*effort)).collect()
+}
+
+/// The efforts of a model, in words.
+fn efforts(model: &Model) -> String {
+    match levels(model).as_slice() {
+        [] => "effort not supported".to_owned(),
+        [only] => format!("effort {}", only.as_str()),
+        [lowest, .., highest] => format!("effort {} to {}", lowest.as_str(), highest.as_str()),
     }
 }
 
@@ -106,18 +159,24 @@ fn switch<O: Outside>(desk: &Desk<O>, words: &ModelWords, name: &str) -> Result<
         Ok(handle) => (Some(handle), String::new()),
         Err(error) => {
             let why = desk.outside.words(&error);
-            (desk.outside.unconnected(model, &error), format!("\nit cannot be asked yet: {why}"))
+            (desk.outside.unconnected(model, &error), format!("\nit cannot be used yet: {why}"))
         }
     };
     let Some(handle) = handle else {
-        return Ok(Act::error(format!("the model stays {}{note}", desk.model.model.wire)));
+        return Ok(Act::error(format!("the model is still {}{note}", desk.model.model.wire)));
     };
     let text = format!("the model is {wire} ({provider}) from the next request on{note}");
     let reply = if note.is_empty() { Reply::Plain { text } } else { Reply::Error { text } };
     Ok(Act::Change(Box::new(LiveChange::Model(Box::new(handle))), reply))
 }
 
-fn picker<O: Outside>(desk: &Desk<O>, words: &ModelWords) -> Menu {
+/// The list of models. `effort` is the one that is in force; `shown` the item that was selected before.
+fn picker<O: Outside>(
+    desk: &Desk<O>,
+    words: &ModelWords,
+    effort: Option<Effort>,
+    shown: Option<&str>,
+) -> Menu {
     let settings = desk.settings();
     let available = settings.available_models.clone();
     let mut items: Vec<MenuItem> = Vec::new();
@@ -132,22 +191,23 @@ fn picker<O: Outside>(desk: &Desk<O>, words: &ModelWords) -> Menu {
                 model: Some(id.to_owned()),
                 ..words.clone()
             };
-            let wire = own.choose(&settings, None).map(|model| model.wire);
-            let current = wire.as_ref().is_ok_and(|wire| {
-                *wire == desk.model.model.wire && kind == desk.model.model.provider
+            let model = own.choose(&settings, None);
+            let current = model.as_ref().is_ok_and(|model| {
+                model.wire == desk.model.model.wire && kind == desk.model.model.provider
             });
-            if current {
+            if shown.map_or(current, |shown| shown == id) {
                 selected = items.len();
             }
             items.push(MenuItem {
                 label: id.to_owned(),
-                detail: match wire {
-                    Ok(wire) => format!("{wire}, {provider}"),
+                detail: match model {
+                    Ok(model) => format!("{}, {provider}, {}", model.wire, efforts(&model)),
                     Err(error) => error.to_string(),
                 },
                 current,
                 choice: Choice::Command { line: format!("/model {provider}/{id}") },
                 value: id.to_owned(),
+                ..MenuItem::default()
             });
         }
     }
@@ -162,15 +222,36 @@ fn picker<O: Outside>(desk: &Desk<O>, words: &ModelWords) -> Menu {
     });
     Menu {
         title: "Model".to_owned(),
-        text: format!("Now: {} ({})", desk.model.model.wire, desk.model.model.provider),
+        text: format!(
+            "Now: {} ({}), {}",
+            desk.model.model.wire,
+            desk.model.model.provider,
+            match (levels(&desk.model.model).is_empty(), effort) {
+                (true, _) => "effort not supported".to_owned(),
+                (false, effort) => format!("effort {}", effort.map_or(AUTO, Effort::as_str)),
+            }
+        ),
         items,
         selected,
-        keys: vec![MenuKey {
-            key: 'e',
-            label: "effort".to_owned(),
-            choice: Choice::Command { line: "/effort".to_owned() },
-        }],
+        keys: effort_keys(&desk.model.model),
     }
+}
+
+/// The keys that change the effort of the present model.
+fn effort_keys(model: &Model) -> Vec<MenuKey> {
+    if levels(model).is_empty() {
+        return Vec::new();
+    }
+    let key = |key: char, label: &str, line: String| MenuKey {
+        key,
+        label: label.to_owned(),
+        choice: Choice::Command { line },
+    };
+    vec![
+        key('<', "less effort", format!("/model {EFFORT} less {{}}")),
+        key('>', "more effort", format!("/model {EFFORT} more {{}}")),
+        key('e', "effort", "/effort".to_owned()),
+    ]
 }
 
 /// `/effort`.
@@ -193,7 +274,7 @@ pub(super) fn effort<O: Outside>(desk: &Desk<O>, word: &str) -> Act {
                 Effort::ALL.iter().map(|(word, effort)| item(word, Some(*effort))).collect();
             items.push(item("auto", None));
             let selected = items.iter().position(|item| item.current).unwrap_or_default();
-            let now = now.map_or("auto", |effort| effort.as_str());
+            let now = now.map_or(AUTO, Effort::as_str);
             return Act::menu(Menu {
                 title: "Reasoning effort".to_owned(),
                 text: format!("Now: {now}"),
@@ -209,7 +290,7 @@ pub(super) fn effort<O: Outside>(desk: &Desk<O>, word: &str) -> Act {
         },
     };
     let text = match effort.map(|effort| (effort, supported(effort))) {
-        None => "the reasoning effort is the model's own".to_owned(),
+        None => "the reasoning effort is the model's default".to_owned(),
         Some((effort, Some(taken))) if taken == effort => {
             format!("the reasoning effort is {}", effort.as_str())
         }
@@ -231,12 +312,12 @@ pub(super) fn effort<O: Outside>(desk: &Desk<O>, word: &str) -> Act {
     };
     match kept {
         Ok(Kept { file, instead }) => {
-            let file = file.map(|file| format!("; kept in {file}")).unwrap_or_default();
+            let file = file.map(|file| format!("; saved in {file}")).unwrap_or_default();
             let instead = instead.map(|why| format!("\nin the next sessions {why}"));
             let text = format!("{text}{file}{}", instead.unwrap_or_default());
             Act::Reload(Reply::Plain { text })
         }
-        Err(why) => Act::error(format!("{text}\nit was not kept: {why}")),
+        Err(why) => Act::error(format!("{text}\nit was not saved: {why}")),
     }
 }
 

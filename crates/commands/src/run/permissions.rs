@@ -29,7 +29,7 @@ pub(super) fn permissions<O: Outside>(
         (word @ ("allow" | "ask" | "deny"), "") => Ok(Act::menu(listed(desk, word))),
         (word, rest) => {
             let known = ["add", "remove", "denied", "allow", "ask", "deny"];
-            Ok(Act::error(format!("unknown choice `{word} {rest}`: {}", known.join(", "))))
+            Ok(Act::error(format!("unknown argument `{word} {rest}`: {}", known.join(", "))))
         }
     }
 }
@@ -228,7 +228,7 @@ fn change<O: Outside>(desk: &Desk<O>, arguments: &str, adds: bool) -> Act {
     for (other, name, rule) in others {
         let source = &rule.source;
         if !adds && other == behavior {
-            said.push_str(&format!("\nthe same rule still acts: {source}"));
+            said.push_str(&format!("\nthe same rule still applies: {source}"));
         } else if adds && comes_before(other, behavior) {
             said.push_str(&format!("\nno effect: {name} {text} comes first ({source})"));
         }

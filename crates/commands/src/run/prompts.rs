@@ -48,7 +48,7 @@ pub(super) fn simplify(focus: &str) -> Act {
 /// `/batch`.
 pub(super) fn batch(instruction: &str) -> Act {
     match instruction {
-        "" => Act::error("what is to be done? /batch INSTRUCTION"),
+        "" => Act::error("what should be done? /batch INSTRUCTION"),
         instruction => with(BATCH, "The instruction", instruction),
     }
 }
@@ -64,7 +64,7 @@ pub(super) fn debug<O: Outside>(desk: &Desk<O>, description: &str) -> Act {
 /// `/loop [interval] <prompt>`.
 pub(super) fn repeat(arguments: &str) -> Act {
     if arguments.is_empty() {
-        return Act::error("what is to be repeated? /loop 5m PROMPT; /loop stop ends it");
+        return Act::error("which prompt should be repeated? /loop 5m PROMPT; /loop stop ends it");
     }
     if arguments == "stop" {
         return Act::Loop { every: 0, prompt: String::new() };
@@ -75,7 +75,7 @@ pub(super) fn repeat(arguments: &str) -> Act {
         None => (USUAL, arguments),
     };
     if prompt.is_empty() {
-        return Act::error("what is to be repeated? /loop 5m PROMPT");
+        return Act::error("which prompt should be repeated? /loop 5m PROMPT");
     }
     if every < SHORTEST {
         return Act::error(format!("the shortest interval is {SHORTEST} s"));

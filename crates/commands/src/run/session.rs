@@ -1,20 +1,16 @@
 //! Commands about sessions: another one, a copy, its name, its directories and what runs in its background.
 
-use ona_engine::{Fork, Which, find_session};
+use ona_engine::{Fork, Which};
 use ona_front::{Choice, Menu, MenuItem, MenuKey};
-use ona_store::SessionRow;
 use ona_tools::SessionServices as _;
+use ona_types::TodoStatus;
 use ona_types::hook::SessionEndReason;
-use ona_types::{SessionId, TodoStatus};
 use tokio_util::sync::CancellationToken;
 
-use super::{beginning, counted, first_word, paths};
+use super::{beginning, first_word, paths};
 use crate::act::Act;
 use crate::desk::{CommandError, Desk};
 use crate::outside::Outside;
-
-/// Sessions in the picker.
-const PICKED: u32 = 100;
 
 /// `/clear`.
 pub(super) fn clear(name: &str) -> Act {
@@ -22,147 +18,12 @@ pub(super) fn clear(name: &str) -> Act {
         which: Which::New(None),
         reason: SessionEndReason::Clear,
         name: Some(name.to_owned()).filter(|name| !name.is_empty()),
-        said: "a new conversation; /resume lists the old one".to_owned(),
+        said: "started a new conversation; /resume lists the old one".to_owned(),
         input: None,
     }
 }
 
-/// `/resume`.
-pub(super) fn resume<O: Outside>(desk: &Desk<O>, arguments: &str) -> Result<Act, CommandError> {
-    let all = arguments == "--all";
-    if !arguments.is_empty() && !all {
-        let (word, rest) = first_word(arguments);
-        if word == "--preview" {
-            return preview(desk, rest);
-        }
-        if word == "--rename" {
-            let (id, name) = first_word(rest);
-            return rename_other(desk, id, name);
-        }
-        let seat = find_session(desk.store(), arguments, &desk.cwd)
-            .map_err(|error| CommandError::Said(error.to_string()))?;
-        if seat.session == *desk.session_id() {
-            return Ok(Act::plain("this is the present session"));
-        }
-        return Ok(opened(&seat.session));
-    }
-    let dir = desk.project_dir();
-    let rows = desk.store().sessions((!all).then_some(dir), Some(PICKED))?;
-    let own = desk.session_id().to_string();
-    let items: Vec<MenuItem> = rows
-        .iter()
-        .filter(|row| row.session_id != own && row.turns > 0 && row.origin != "subagent")
-        .filter(|row| !ona_store::is_foreign(&row.origin))
-        .map(|row| item(row, all))
-        .collect();
-    if items.is_empty() {
-        return Ok(Act::plain(
-            "no other session in this directory; `/resume --all` lists those of all",
-        ));
-    }
-    let key =
-        |key: char, label: &str, choice: Choice| MenuKey { key, label: label.to_owned(), choice };
-    let line = |line: &str| Choice::Command { line: line.to_owned() };
-    Ok(Act::menu(Menu {
-        title: "Resume a session".to_owned(),
-        text: String::new(),
-        items,
-        selected: 0,
-        keys: vec![
-            key('p', "preview", line("/resume --preview {}")),
-            key(
-                'r',
-                "rename",
-                Choice::Type {
-                    label: "New name".to_owned(),
-                    line: "/resume --rename {} ".to_owned(),
-                    initial: String::new(),
-                },
-            ),
-            key('a', "all directories", line("/resume --all")),
-        ],
-    }))
-}
-
-fn item(row: &SessionRow, with_dir: bool) -> MenuItem {
-    let what = row.name.clone().or_else(|| row.first_prompt.clone()).unwrap_or_default();
-    let turns = usize::try_from(row.turns).unwrap_or_default();
-    let mut detail = format!("{}, {}", ago(row.last_active_ms), counted(turns, "prompt"));
-    if with_dir {
-        detail.push_str(&format!(", {}", row.project_dir));
-    }
-    MenuItem {
-        label: beginning(&what, 70),
-        detail,
-        current: false,
-        choice: Choice::Command { line: format!("/resume {}", row.session_id) },
-        value: row.session_id.clone(),
-    }
-}
-
-/// How long ago a time was.
-fn ago(ms: i64) -> String {
-    let seconds = (ona_engine::memory::now() - ms / 1000).max(0);
-    let (number, unit) = match seconds {
-        0..60 => return "just now".to_owned(),
-        60..3_600 => (seconds / 60, "minute"),
-        3_600..86_400 => (seconds / 3_600, "hour"),
-        _ => (seconds / 86_400, "day"),
-    };
-    format!("{} ago", counted(usize::try_from(number).unwrap_or_default(), unit))
-}
-
-fn opened(session: &SessionId) -> Act {
-    Act::Open {
-        which: Which::Named(session.to_string(), None),
-        reason: SessionEndReason::Resume,
-        name: None,
-        said: format!("continued session {session}"),
-        input: None,
-    }
-}
-
-fn preview<O: Outside>(desk: &Desk<O>, id: &str) -> Result<Act, CommandError> {
-    let session = SessionId::from_existing(id);
-    let prompts = desk.store().prompts(&session)?;
-    let lines: Vec<String> = prompts
-        .iter()
-        .rev()
-        .take(10)
-        .rev()
-        .map(|row| format!("> {}", beginning(&row.text, 100)))
-        .collect();
-    let last = desk.store().last_words(&session)?.unwrap_or_default();
-    let text = format!(
-        "The last prompts of this session:\n\n```text\n{}\n```\n\n{}",
-        lines.join("\n"),
-        beginning(&last, 400)
-    );
-    let choose = |label: &str, line: String| MenuItem {
-        label: label.to_owned(),
-        choice: Choice::Command { line },
-        ..MenuItem::default()
-    };
-    Ok(Act::menu(Menu {
-        title: "Preview".to_owned(),
-        text,
-        items: vec![
-            choose("Resume it", format!("/resume {id}")),
-            choose("Back", "/resume".to_owned()),
-        ],
-        ..Menu::default()
-    }))
-}
-
-fn rename_other<O: Outside>(desk: &Desk<O>, id: &str, name: &str) -> Result<Act, CommandError> {
-    let seat = find_session(desk.store(), id, &desk.cwd)
-        .map_err(|error| CommandError::Said(error.to_string()))?;
-    let name = usable_name(name)?;
-    desk.store().rename_session(&seat, Some(&name))?;
-    Ok(Act::plain(format!("session {} is called {name} now", seat.session)))
-}
-
-fn usable_name(name: &str) -> Result<String, CommandError> {
+pub(super) fn usable_name(name: &str) -> Result<String, CommandError> {
     let name = name.trim();
     if name.is_empty() || name.chars().any(char::is_control) {
         return Err(CommandError::Said("the name must be one line of text".to_owned()));
@@ -195,7 +56,7 @@ pub(super) fn rename<O: Outside>(desk: &Desk<O>, name: &str) -> Result<Act, Comm
             match words.is_empty() {
                 true => {
                     return Ok(Act::plain(
-                        "type a name: /rename NAME. No prompt was sent yet that could give one",
+                        "which name? /rename NAME. Without one the first prompt gives it, and there is none yet",
                     ));
                 }
                 false => words.join(" "),
@@ -252,14 +113,14 @@ pub(super) async fn tasks<O: Outside>(
     }
     let running = services.running_tasks().map_err(said)?;
     if running.is_empty() {
-        return Ok(Act::plain("nothing runs in the background"));
+        return Ok(Act::plain("no background tasks are running"));
     }
     let items = running.iter().map(|task| MenuItem {
         label: beginning(&task.command, 70),
         detail: task.id.clone(),
-        current: false,
         choice: Choice::Command { line: format!("/tasks show {}", task.id) },
         value: task.id.clone(),
+        ..MenuItem::default()
     });
     Ok(Act::menu(Menu {
         title: "Background tasks".to_owned(),

@@ -136,7 +136,7 @@ pub(super) fn set<O: Outside>(
 /// When a setting acts, if not at once.
 fn later(key: &str) -> String {
     match READ_AT_START.iter().find(|(later, _)| *later == key) {
-        Some((_, how)) => format!("\nit acts from the next session on; {how}"),
+        Some((_, how)) => format!("\nit takes effect in the next session; {how}"),
         None => String::new(),
     }
 }
@@ -149,7 +149,7 @@ fn trusted<O: Outside>(desk: &Desk<O>, saved: &Saved) -> String {
             is_own(desk, saved);
             String::new()
         }
-        Ok(false) => "\nit acts after `ona trust`".to_owned(),
+        Ok(false) => "\nit takes effect after `ona trust`".to_owned(),
         Err(error) => format!("\nwarning: {error}"),
     }
 }

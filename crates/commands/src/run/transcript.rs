@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use ona_front::{Choice, DiffSource, Event, FileDiff, Menu, MenuItem, Reply};
+use ona_front::{Choice, DiffSource, Event, FileDiff, Menu, MenuItem, MenuKey, Reply};
 use ona_gate::file_diff::{file_diff, masked};
 use ona_gate::file_history::kept_content;
 use ona_repo::git;
@@ -21,6 +21,8 @@ use ona_front::ShownEntry;
 const CLIPBOARD: &str = "--clipboard";
 /// Characters of a result in an export.
 const MAX_RESULT: usize = 4_000;
+/// What `/copy` takes.
+const COPY_USAGE: &str = "expected /copy [N] [all|block N] [w FILE]";
 /// Prompts whose changes are shown.
 const MAX_SOURCES: usize = 20;
 /// Larger files are not compared.
@@ -85,7 +87,7 @@ pub(super) fn export<O: Outside>(desk: &Desk<O>, arguments: &str) -> Result<Act,
     }
     let text = plain_text(desk)?;
     if arguments == CLIPBOARD {
-        let reply = Reply::Plain { text: "the conversation is in the clipboard".to_owned() };
+        let reply = Reply::Plain { text: "copied the conversation to the clipboard".to_owned() };
         return Ok(Act::Tell(Box::new(Event::Copy { text }), reply));
     }
     let (overwrites, file) = confirmed(arguments);
@@ -95,7 +97,11 @@ pub(super) fn export<O: Outside>(desk: &Desk<O>, arguments: &str) -> Result<Act,
 
 /// `/copy`.
 pub(super) fn copy<O: Outside>(desk: &Desk<O>, arguments: &str) -> Result<Act, CommandError> {
-    let (first, file) = first_word(arguments);
+    let (first, file) = match first_word(arguments) {
+        // Without a number it is the last answer.
+        ("all" | "block" | "w", _) => ("", arguments),
+        words => words,
+    };
     let number: usize = match first {
         "" => 1,
         word => match word.parse() {
@@ -119,62 +125,65 @@ pub(super) fn copy<O: Outside>(desk: &Desk<O>, arguments: &str) -> Result<Act, C
         }));
     };
     let blocks = code_blocks(&text);
-    match file {
-        "" if blocks.is_empty() => {}
-        "" => return Ok(Act::menu(choose(number, &text, &blocks))),
-        "all" => {}
-        file => match (file.strip_prefix("block "), file.strip_prefix("w ")) {
-            (Some(block), _) => {
-                let block = block
-                    .trim()
-                    .parse::<usize>()
-                    .ok()
-                    .and_then(|at| blocks.get(at.checked_sub(1)?));
-                let Some(block) = block else {
-                    return Ok(Act::error("there is no such code block"));
-                };
-                return Ok(copied(block.clone(), "the code block"));
-            }
-            (_, Some(path)) => {
-                let (overwrites, file) = confirmed(path.trim());
-                let (path, again) = (paths::typed(desk, file), format!("/copy {number} w"));
-                return Ok(paths::write(&Output { path, text: &text, overwrites, again }));
-            }
-            _ => return Ok(Act::error("expected /copy [N] [all|block N|w FILE]")),
-        },
-    }
-    Ok(copied(text, "the answer"))
+    let (what, file) = match file.split_once("w ") {
+        Some((what, file)) if what.is_empty() || what.ends_with(' ') => {
+            (what.trim(), Some(file.trim()))
+        }
+        _ => (file, None),
+    };
+    let (text, name) = match (what, what.strip_prefix("block ")) {
+        ("", _) if file.is_none() && !blocks.is_empty() => {
+            return Ok(Act::menu(choose(number, &text, &blocks)));
+        }
+        ("" | "all", _) => (text, "the answer"),
+        (_, Some(block)) => {
+            let at = block.trim().parse::<usize>().ok().and_then(|at| at.checked_sub(1));
+            let Some(block) = at.and_then(|at| blocks.get(at)) else {
+                let there = counted(blocks.len(), "code block");
+                return Ok(Act::error(format!("no code block {block}: the answer has {there}")));
+            };
+            (block.clone(), "the code block")
+        }
+        _ => return Ok(Act::error(COPY_USAGE)),
+    };
+    let Some(file) = file else { return Ok(copied(text, name)) };
+    let (overwrites, file) = confirmed(file);
+    let what = if what.is_empty() { String::new() } else { format!("{what} ") };
+    let (path, again) = (paths::typed(desk, file), format!("/copy {number} {what}w"));
+    Ok(paths::write(&Output { path, text: &text, overwrites, again }))
 }
 
 fn copied(text: String, what: &str) -> Act {
     let chars = text.chars().count();
-    let reply = Reply::Plain { text: format!("copied {what} ({})", counted(chars, "character")) };
+    let reply = Reply::Plain {
+        text: format!("copied {what} to the clipboard ({})", counted(chars, "character")),
+    };
     Act::Tell(Box::new(Event::Copy { text }), reply)
 }
 
 fn choose(number: usize, text: &str, blocks: &[String]) -> Menu {
-    let item = |label: String, line: String| MenuItem {
+    let item = |label: String, value: String| MenuItem {
         label,
-        choice: Choice::Command { line },
+        choice: Choice::Command { line: format!("/copy {number} {value}") },
+        value,
         ..MenuItem::default()
     };
-    let mut items = vec![item(
-        format!("The whole answer ({})", counted(text.chars().count(), "character")),
-        format!("/copy {number} all"),
-    )];
+    let whole = format!("The whole answer ({})", counted(text.chars().count(), "character"));
+    let mut items = vec![item(whole, "all".to_owned())];
     items.extend(blocks.iter().enumerate().map(|(at, block)| {
-        item(format!("Code: {}", beginning(block, 60)), format!("/copy {number} block {}", at + 1))
+        item(format!("Code: {}", beginning(block, 60)), format!("block {}", at + 1))
     }));
-    items.push(MenuItem {
-        label: "Write it to a file".to_owned(),
+    let key = MenuKey {
+        key: 'w',
+        label: "write to a file".to_owned(),
         choice: Choice::Type {
             label: "File".to_owned(),
-            line: format!("/copy {number} w "),
+            line: format!("/copy {number} {{}} w "),
             initial: "answer.md".to_owned(),
         },
-        ..MenuItem::default()
-    });
-    Menu { title: "Copy".to_owned(), items, ..Menu::default() }
+    };
+    let title = "Copy to the clipboard".to_owned();
+    Menu { title, items, keys: vec![key], ..Menu::default() }
 }
 
 /// The fenced code of an answer.
@@ -203,7 +212,7 @@ pub(super) async fn diff<O: Outside>(desk: &Desk<O>) -> Result<Act, CommandError
     sources.retain(|source| !source.files.is_empty() || !source.note.is_empty());
     if sources.is_empty() {
         return Ok(Act::plain(
-            "no changes: neither uncommitted ones nor by a prompt of this session",
+            "no changes: nothing uncommitted, and no prompt of this session changed a file",
         ));
     }
     Ok(Act::Reply(Reply::Diffs { sources }))
@@ -256,7 +265,9 @@ fn of_prompts<O: Outside>(desk: &Desk<O>) -> Result<Vec<DiffSource>, CommandErro
             let name = format!("prompt: {}", beginning(&prompt.text, 50));
             let note = match lost.as_slice() {
                 [] => String::new(),
-                lost => format!("changed here and by someone else since: {}", lost.join(", ")),
+                lost => {
+                    format!("also changed by someone else since, so not shown: {}", lost.join(", "))
+                }
             };
             sources.push(DiffSource { name, files, note });
         }

@@ -124,7 +124,9 @@ impl App {
         let stays = match &mut overlay {
             Overlay::Menu(menu) => {
                 let outcome = match (key.code, letter(&key)) {
-                    (KeyCode::Esc, _) => MenuOutcome::Closed,
+                    (KeyCode::Esc, _) => menu.escape(),
+                    (KeyCode::Left, _) => menu.sideways('<'),
+                    (KeyCode::Right, _) => menu.sideways('>'),
                     _ if is_ctrl(&key, 'c') => MenuOutcome::Closed,
                     (KeyCode::Up, _) => {
                         menu.step(-1);

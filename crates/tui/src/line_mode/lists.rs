@@ -126,7 +126,8 @@ fn chosen(menu: &Menu, line: &str) -> Chosen {
         return Chosen::Does(item.choice.clone());
     }
     let Some(letter) = line.chars().next() else { return Chosen::Nothing };
-    let Some(key) = menu.keys.iter().find(|key| key.key == letter) else { return Chosen::Nothing };
+    let is_it = |key: &&MenuKey| key.key == letter || key.key == letter.to_ascii_lowercase();
+    let Some(key) = menu.keys.iter().find(is_it) else { return Chosen::Nothing };
     let rest = line[letter.len_utf8()..].trim();
     match (numbered(rest), rest.is_empty(), needs_item(key)) {
         (Some(item), ..) => Chosen::Does(key.choice.filled(&item.value)),

@@ -15,6 +15,7 @@ fn short() -> Menu {
         current,
         choice: Choice::Command { line: format!("/model {label}") },
         value: label.to_owned(),
+        ..MenuItem::default()
     };
     Menu {
         title: "Choose a model".to_owned(),

@@ -53,6 +53,7 @@ pub fn menu(count: usize) -> Menu {
             initial: "initial".to_owned(),
         },
         value: "value".to_owned(),
+        ..MenuItem::default()
     };
     Menu {
         title: "title".to_owned(),

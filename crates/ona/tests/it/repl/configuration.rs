@@ -124,17 +124,17 @@ fn statusline_is_set_shown_and_removed() {
     ready(&pty);
     let command =
         r#"sqlite3 :memory: "SELECT 'model is ' || json_extract('$(cat)', '$.model.id')""#;
-    answers(&pty, &format!("/statusline {command}"), "the status line is printed by");
+    answers(&pty, &format!("/statusline {command}"), "the status line comes from");
     pty.wait_for("model is claude-sonnet-4");
     ready(&pty);
     answers(&pty, "/statusline off", "removed the status line command from");
     pty.wait_gone("model is claude-sonnet-4");
     ready(&pty);
-    answers(&pty, "/statusline echo >&2 too bad; exit 3", "the status line is printed by");
+    answers(&pty, "/statusline echo >&2 too bad; exit 3", "the status line comes from");
     pty.wait_whole("the status line command failed with exit code 3: too bad");
     ready(&pty);
     let mode = r#"grep -o 'permission_mode":"[a-zA-Z]*'"#;
-    answers(&pty, &format!("/statusline {mode}"), "the status line is printed by");
+    answers(&pty, &format!("/statusline {mode}"), "the status line comes from");
     pty.wait_for("permission_mode\":\"default");
     pty.key(Key::BackTab);
     pty.wait_for("permission_mode\":\"acceptEdits");
@@ -149,7 +149,7 @@ fn terminal_setup_sandbox_and_release_notes_tell_in_words() {
     let pty = start_alone(&project);
     answers(&pty, "/terminal-setup", "Shift+Enter");
     ready(&pty);
-    answers(&pty, "/sandbox", "the level is none");
+    answers(&pty, "/sandbox", "sandbox level: none");
     ready(&pty);
     answers(&pty, "/release-notes", "Changelog");
 }
@@ -227,12 +227,12 @@ fn an_output_style_changes_the_system_prompt_of_the_next_session() {
     let shown = pty.wait_for("Speaks like one");
     assert!(shown.contains("Explanatory") && shown.contains("Learning"), "{shown}");
     close(&pty);
-    answers(&pty, "/output-style pirate", "it acts from the next session on; /clear starts one");
+    answers(&pty, "/output-style pirate", "it takes effect in the next session; /clear starts one");
     assert_eq!(local_settings(&project), json!({"outputStyle": "pirate"}));
     ready(&pty);
     answers(&pty, "one", "One.");
     ready(&pty);
-    answers(&pty, "/config language=Latin", "it acts from the next session on");
+    answers(&pty, "/config language=Latin", "it takes effect in the next session");
     ready(&pty);
     answers(&pty, "/clear", "new conversation");
     ready(&pty);

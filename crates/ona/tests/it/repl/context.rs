@@ -79,6 +79,7 @@ fn context_shows_what_fills_it() {
         "{shown}"
     );
     assert!(shown.contains("Messages") && shown.contains('■'), "{shown}");
+    assert!(shown.contains("There is room"), "{shown}");
     pty.wait_for("context 6%");
 }
 
@@ -146,7 +147,7 @@ fn memory_shows_and_forgets() {
     confirms(&pty, &format!("/memory forget {id}"), &format!("Forget the memory {id}?"));
     until("it is forgotten", || project.sql("SELECT id FROM memories").is_empty());
     ready(&pty);
-    answers(&pty, "/memory nonsense", "unknown choice");
+    answers(&pty, "/memory nonsense", "unknown argument");
     ready(&pty);
     answers(&pty, "/memory forget", "which memory?");
     ready(&pty);
@@ -179,7 +180,7 @@ fn memory_lists_rules_and_imports_and_opens_them() {
     }
     close(&pty);
     // A path may begin with the home directory.
-    answers(&pty, "/memory edit ~/.claude/rules/own.md", "is read again with the next session");
+    answers(&pty, "/memory edit ~/.claude/rules/own.md", "changes are read by the next session");
     until("the editor", || fs::read_to_string(&own).unwrap().contains("edited"));
 }
 
@@ -194,7 +195,7 @@ fn memory_opens_a_file_in_the_editor() {
     pty.wait_for("1. Edit ");
     pty.send("1");
     until("the editor", || project.content("CLAUDE.md").contains("edited"));
-    pty.wait_whole("is read again with the next session");
+    pty.wait_whole("changes are read by the next session");
     ready(&pty);
 }
 

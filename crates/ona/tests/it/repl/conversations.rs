@@ -148,6 +148,55 @@ fn the_picker_previews_and_renames() {
 }
 
 #[test]
+fn the_picker_searches_by_name_prompt_and_id_and_filters_by_branch() {
+    let project = project();
+    crate::trust::git(&project, &["init", "-q", "-b", "main"]);
+    let server = model([Reply::say("A tree."), Reply::say("An oak."), Reply::say("A bush.")]);
+    let first = earlier(&project, &server);
+    crate::trust::git(&project, &["checkout", "-q", "-b", "garden"]);
+    let pty = start(&project, &server, &["--name", "the oak"]);
+    answers(&pty, "make it an oak", "An oak.");
+    ready(&pty);
+    answers(&pty, "/clear", "a new conversation");
+    ready(&pty);
+    let search = |words: &str, found: &str| {
+        pty.line("/resume");
+        let shown = pty.wait_for("/ search");
+        assert!(shown.contains("1. the oak") && shown.contains("2. plant a tree"), "{shown}");
+        assert!(shown.contains(", main") && shown.contains(", garden"), "{shown}");
+        pty.send(&format!("/{words}"));
+        pty.wait_until(|screen| {
+            screen.contains(&format!("Search: {words}"))
+                && screen.contains(&format!("❯ {found}"))
+                && screen.matches(" ago").count() + screen.matches("just now").count() == 1
+        });
+        // Esc ends the search, and then closes the list.
+        pty.key(Key::Esc);
+        pty.wait_for("2. plant a tree");
+        close(&pty);
+    };
+    search("OAK", "the oak");
+    search("make it", "the oak");
+    // Ids begin with the time: the end tells them apart.
+    search(&first[first.len() - 12..], "plant a tree");
+    pty.line("/resume");
+    pty.wait_for("b only garden");
+    pty.send("B");
+    pty.wait_for("b all branches");
+    pty.wait_gone("plant a tree  ");
+    assert!(pty.screen().contains("❯ 1. the oak"), "{}", pty.screen());
+    pty.send("a");
+    pty.wait_for("a this directory");
+    pty.send("p");
+    pty.wait_for("Preview");
+    // Back in the same list.
+    pty.send("2");
+    pty.wait_for("a this directory · b all branches");
+    pty.key(Key::Enter);
+    pty.wait_whole("continued session ");
+}
+
+#[test]
 fn the_picker_comes_with_r_and_continue_takes_the_last() {
     let project = project();
     let server = model([Reply::say("A tree."), Reply::say("Still a tree.")]);
@@ -189,7 +238,7 @@ fn branch_goes_on_in_a_copy_and_the_original_stays() {
 fn rename_takes_a_name_or_makes_one() {
     let (project, server) = (project(), model([Reply::say("A tree.")]));
     let pty = start(&project, &server, &[]);
-    answers(&pty, "/rename", "type a name");
+    answers(&pty, "/rename", "which name?");
     ready(&pty);
     answers(&pty, "plant a tree in the garden behind the house", "A tree.");
     ready(&pty);
@@ -228,7 +277,7 @@ fn export_writes_the_conversation_and_overwrites_nothing() {
     pty.line("/export");
     pty.wait_for("1. Copy it to the clipboard");
     pty.send("1");
-    pty.wait_whole("the conversation is in the clipboard");
+    pty.wait_whole("copied the conversation to the clipboard");
     assert_eq!(copied(&pty).unwrap(), text);
     ready(&pty);
     pty.line("/export");
@@ -278,7 +327,7 @@ fn copy_takes_the_last_answer_an_earlier_one_or_a_block_of_it() {
     ready(&pty);
     answers(&pty, "one", "The first answer.");
     ready(&pty);
-    answers(&pty, "/copy", "copied the answer (17 characters)");
+    answers(&pty, "/copy", "copied the answer to the clipboard (17 characters)");
     assert_eq!(copied(&pty).unwrap(), "The first answer.");
     ready(&pty);
     answers(&pty, "two", "echo hi");
@@ -289,6 +338,24 @@ fn copy_takes_the_last_answer_an_earlier_one_or_a_block_of_it() {
     pty.send("2");
     pty.wait_whole("copied the code block");
     assert_eq!(copied(&pty).unwrap(), "echo hi");
+    ready(&pty);
+    // w writes what is selected to a file.
+    pty.line("/copy");
+    pty.wait_for("w write to a file");
+    pty.key(Key::Down);
+    pty.wait_for("❯ 2. Code: echo hi");
+    pty.send("w");
+    pty.wait_for("File: answer.md");
+    pty.key(Key::Ctrl('u'));
+    pty.wait_gone("File: answer.md");
+    pty.line("hi.sh");
+    pty.wait_whole("hi.sh");
+    until("the file", || project.path("hi.sh").exists());
+    assert_eq!(project.content("hi.sh"), "echo hi");
+    ready(&pty);
+    answers(&pty, "/copy block 7", "no code block 7: the answer has 1 code block");
+    ready(&pty);
+    answers(&pty, "/copy nonsense", "is not a number");
     ready(&pty);
     answers(&pty, "/copy 2", "copied the answer");
     pty.wait_until(|_| copied(&pty).as_deref() == Some("The first answer."));

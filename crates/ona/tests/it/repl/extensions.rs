@@ -13,7 +13,7 @@ fn an_agent_is_made_in_the_editor() {
     let pty = start_in(&project, &[], options);
     answers(&pty, "/agents new painter", "created ");
     assert!(project.path(".claude/agents/painter.md").exists());
-    pty.wait_whole("read again: ");
+    pty.wait_whole("reloaded: ");
     ready(&pty);
     answers(&pty, "/agents edit painter", "opened ");
 }
@@ -72,7 +72,7 @@ fn reload_plugins_reads_commands_again() {
     answers(&pty, "/greet", "Unknown command: /greet");
     project.file(".claude/commands/greet.md", "---\ndescription: Greets\n---\nGreet.\n");
     ready(&pty);
-    answers(&pty, "/reload-plugins", "read again: ");
+    answers(&pty, "/reload-plugins", "reloaded: ");
     ready(&pty);
     pty.send("/gre");
     pty.wait_for("❯ /greet");
@@ -99,7 +99,7 @@ fn servers_are_shown_and_connected_again() {
     ready(&pty);
     answers(&pty, "/mcp reconnect nobody", "nobody");
     ready(&pty);
-    answers(&pty, "/mcp nonsense", "unknown choice");
+    answers(&pty, "/mcp nonsense", "unknown argument");
 }
 
 #[test]

@@ -185,7 +185,7 @@ fn key_bindings_are_read_and_act_as_soon_as_they_are_saved() {
     answers(&pty, "/keybindings", "created ");
     let file = project.home().join(".claude/keybindings.json");
     until("the bindings", || fs::read_to_string(&file).unwrap_or_default().contains("alt+h"));
-    pty.wait_whole("was read again");
+    pty.wait_whole("reloaded ");
     ready(&pty);
     pty.key(Key::Alt('h'));
     pty.wait_for("search:");

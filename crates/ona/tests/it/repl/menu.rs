@@ -78,7 +78,7 @@ fn tab_completes_and_enter_runs_what_is_selected() {
     pty.key(Key::Down);
     pty.wait_for("❯ /bead");
     pty.key(Key::Enter);
-    pty.wait_whole("this ona has no beads");
+    pty.wait_whole("this version of ona has no beads");
     ready(&pty);
     pty.send("/add");
     pty.wait_for("❯ /add-dir");

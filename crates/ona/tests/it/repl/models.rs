@@ -69,7 +69,7 @@ fn model_switches_the_provider_too() {
 fn a_provider_without_a_credential_says_what_is_missing() {
     let (project, server) = (project(), model([]));
     let pty = start(&project, &server, &[]);
-    let shown = answers(&pty, "/model openai_compatible/gpt_4o", "it cannot be asked yet");
+    let shown = answers(&pty, "/model openai_compatible/gpt_4o", "it cannot be used yet");
     assert!(shown.contains("OPENAI_API_KEY"), "{shown}");
 }
 
@@ -155,11 +155,44 @@ fn effort_is_set_shown_and_sent() {
         serde_json::from_str::<Value>(&text.unwrap_or_default()).unwrap_or_default()
     };
     assert_eq!(kept()["effortLevel"], "high");
-    answers(&pty, "/effort auto", "the reasoning effort is the model's own");
+    answers(&pty, "/effort auto", "the reasoning effort is the model's default");
     pty.wait_gone("· effort high");
     ready(&pty);
     answers(&pty, "go on", "Again.");
     assert!(!server.requests()[1].body.to_string().contains(r#""high""#));
+}
+
+#[test]
+fn the_list_of_models_shows_and_changes_the_effort() {
+    let project = project();
+    let options = PtyOptions::default().size(40, 160).env("OPENAI_API_KEY", KEY);
+    let pty = start_in(&project, &["--provider", "openai_compatible", "--model", "o3"], options);
+    pty.line("/model");
+    let shown = pty.wait_for("openai_compatible), effort auto");
+    let row = |name: &str| shown.lines().find(|row| row.contains(name)).unwrap_or_default();
+    assert!(row("6. o3").contains("effort low to high"), "{shown}");
+    assert!(row("claude_sonnet_4").contains("effort not supported"), "{shown}");
+    pty.key(Key::Right);
+    pty.wait_for("), effort low");
+    pty.key(Key::Right);
+    pty.wait_for("), effort medium");
+    pty.key(Key::Left);
+    pty.wait_for("), effort low");
+    close(&pty);
+    pty.wait_for("· effort low");
+    let kept = fs::read_to_string(project.home().join(".claude/settings.json")).unwrap();
+    assert!(kept.contains("\"low\""), "{kept}");
+    pty.line("/model");
+    pty.wait_for("< less effort");
+    pty.send("<");
+    pty.wait_for("), effort auto");
+    close(&pty);
+    drop(pty);
+    // A model without effort says so, and has no such keys.
+    let pty = start_alone(&project);
+    pty.line("/model");
+    let shown = pty.wait_for("(claude_code_subscription), effort not supported");
+    assert!(!shown.contains("more effort"), "{shown}");
 }
 
 #[test]

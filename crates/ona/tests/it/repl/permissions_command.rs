@@ -132,7 +132,7 @@ fn a_rule_that_has_no_effect_is_told() {
     answers(&pty, "/permissions add ask Bash(cp *)", "added to ");
     ready(&pty);
     confirms(&pty, "/permissions remove ask Bash(cp *)", "Remove this rule");
-    pty.wait_whole("the same rule still acts: user (");
+    pty.wait_whole("the same rule still applies: user (");
     ready(&pty);
     answers(&pty, "/permissions remove ask Bash(cp *)", "rule not found in ");
 }

@@ -28,9 +28,9 @@ fn each_sends_its_prompt_with_the_arguments() {
 fn batch_and_loop_want_an_instruction() {
     let project = project();
     let pty = start_alone(&project);
-    answers(&pty, "/batch ", "what is to be done?");
+    answers(&pty, "/batch ", "what should be done?");
     ready(&pty);
-    answers(&pty, "/loop ", "what is to be repeated?");
+    answers(&pty, "/loop ", "which prompt should be repeated?");
     ready(&pty);
     answers(&pty, "/loop 1s check", "the shortest interval is 10 s");
 }
@@ -40,8 +40,8 @@ fn loop_runs_at_once_and_says_how_to_end_it() {
     let (project, server) = (project(), model([Reply::say("All is well.")]));
     let pty = start(&project, &server, &[]);
     let shown = answers(&pty, "/loop 1h check the build", "All is well.");
-    assert!(shown.contains("repeated every 3600 s"), "{shown}");
+    assert!(shown.contains("repeats every 3600 s"), "{shown}");
     assert!(last_told(&server).contains("check the build"));
     ready(&pty);
-    answers(&pty, "/loop stop", "nothing is repeated any more");
+    answers(&pty, "/loop stop", "stopped: no prompt is repeated now");
 }

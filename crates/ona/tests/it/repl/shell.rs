@@ -98,7 +98,7 @@ fn ctrl_b_moves_a_running_command_into_the_background() {
     pty.wait_whole("stopped ");
     pty.wait_gone("1 task");
     ready(&pty);
-    answers(&pty, "/tasks", "nothing runs in the background");
+    answers(&pty, "/tasks", "no background tasks are running");
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn ctrl_x_ctrl_k_twice_stops_what_runs_in_the_background() {
         pty.wait_for(words);
     }
     pty.wait_gone("1 task");
-    answers(&pty, "/tasks", "nothing runs in the background");
+    answers(&pty, "/tasks", "no background tasks are running");
 }
 
 #[test]

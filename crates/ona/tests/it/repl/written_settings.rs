@@ -101,7 +101,7 @@ fn every_command_that_writes_your_own_settings_tells_who_overrules_it() {
         ready(&pty);
     }
     pty.wait_for("· effort high");
-    let shown = answers(&pty, "/effort auto", "the reasoning effort is the model's own");
+    let shown = answers(&pty, "/effort auto", "the reasoning effort is the model's default");
     assert!(shown.contains("in the next sessions "), "{shown}");
     ready(&pty);
     answers(&pty, "/statusline off", "removed statusLine from ");
@@ -116,7 +116,7 @@ fn the_command_line_and_scopes_that_are_not_read_are_told() {
     let shown = answers(&pty, "/output-style Explanatory", "it has no effect: ");
     assert!(shown.contains("the command line sets outputStyle = \"Learning\""), "{shown}");
     assert!(shown.contains("start ona without that option"), "{shown}");
-    assert!(!shown.contains("it acts from the next session on"), "{shown}");
+    assert!(!shown.contains("it takes effect in the next session"), "{shown}");
     drop(pty);
     let pty = start_wide(&project, &["--setting-sources", "user"]);
     answers(&pty, "/config verbose=true", "--setting-sources leaves local settings out");
