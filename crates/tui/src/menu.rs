@@ -198,19 +198,23 @@ impl MenuView {
             ))];
         }
         let first = self.selected.saturating_sub(room / 2).min(matching.len().saturating_sub(room));
-        let labels =
-            matching.iter().map(|item| width(&plain(&item.label))).max().unwrap_or_default();
+        let has_digits = !self.filters() && !self.is_searching;
+        // The pointer, the digit, the label and the mark of the one in force.
+        let before = if has_digits { 5 } else { 2 };
+        let length = |item: &&MenuItem| {
+            before + width(&plain(&item.label)) + if item.current { 2 } else { 0 }
+        };
+        let labels = matching.iter().map(length).max().unwrap_or_default();
         let labels = labels.min(columns * 2 / 3);
         let row = |(number, item): (usize, &&MenuItem)| {
             let is_selected = number == self.selected;
             let pointer = if is_selected { "❯ " } else { "  " };
-            let has_digit = !self.filters() && !self.is_searching;
-            let digit = if has_digit { format!("{}. ", number + 1) } else { String::new() };
+            let digit = if has_digits { format!("{}. ", number + 1) } else { String::new() };
             let mark = if item.current { " ✔" } else { "" };
             let label = plain(&item.label).lines().next().unwrap_or_default().to_owned();
             let label =
                 format!("{pointer}{digit}{}{mark}", truncate(&label, columns.saturating_sub(6)));
-            let pad = (labels + 6).saturating_sub(width(&label)).max(2);
+            let pad = (labels + 2).saturating_sub(width(&label)).max(2);
             let detail = plain(&item.detail).lines().next().unwrap_or_default().to_owned();
             let room = columns.saturating_sub(width(&label) + pad);
             let style = look.theme.style(if is_selected { Role::Selected } else { Role::Text });

@@ -2,7 +2,7 @@
 
 use ona_config::settings::name_of;
 use ona_extensions::DEFAULT_STYLE;
-use ona_front::{Choice, Event, Menu, MenuItem, Preferences, Reply};
+use ona_front::{Choice, Event, Menu, MenuItem, MenuKey, Preferences, Reply};
 use ona_types::UpdateDestination;
 use serde_json::{Value, json};
 
@@ -189,11 +189,45 @@ fn known_style<O: Outside>(desk: &Desk<O>, name: &str) -> Result<(), CommandErro
     Err(CommandError::Said(why))
 }
 
-/// `/theme`.
+/// The word that switches the colours of code.
+const SYNTAX: &str = "--syntax";
+
+/// `/theme`. It writes the user's own settings, also from its list.
 pub(super) fn theme<O: Outside>(desk: &Desk<O>, name: &str) -> Act {
+    let highlights = desk.settings().syntax_highlighting_disabled != Some(true);
+    let user = UpdateDestination::UserSettings;
     match name {
-        "" => one(desk, "theme"),
-        name => set(desk, "theme", name, UpdateDestination::UserSettings),
+        "" => Act::menu(themes(desk, highlights)),
+        SYNTAX => set(desk, "syntaxHighlightingDisabled", &highlights.to_string(), user),
+        name => set(desk, "theme", name, user),
+    }
+}
+
+fn themes<O: Outside>(desk: &Desk<O>, highlights: bool) -> Menu {
+    let now = value_of(desk, "theme").map_or_else(|| "auto".to_owned(), |now| text_of(Some(&now)));
+    let names = OFFERED.iter().find(|(key, _)| *key == "theme").map(|(_, names)| *names);
+    let items: Vec<MenuItem> = names
+        .unwrap_or_default()
+        .iter()
+        .map(|name| MenuItem {
+            label: (*name).to_owned(),
+            current: *name == now,
+            choice: Choice::Command { line: format!("/theme {name}") },
+            ..MenuItem::default()
+        })
+        .collect();
+    let selected = items.iter().position(|item| item.current).unwrap_or_default();
+    let syntax = if highlights { "code without colours" } else { "code with colours" };
+    Menu {
+        title: "Theme".to_owned(),
+        text: "It is saved in your own settings, for all projects.".to_owned(),
+        items,
+        selected,
+        keys: vec![MenuKey {
+            key: 't',
+            label: syntax.to_owned(),
+            choice: Choice::Command { line: format!("/theme {SYNTAX}") },
+        }],
     }
 }
 

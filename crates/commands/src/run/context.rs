@@ -2,6 +2,7 @@
 
 use ona_front::{Choice, Menu, MenuItem};
 use ona_store::{DayUse, Spent};
+use ona_types::SessionId;
 
 use super::{beginning, counted};
 use crate::act::Act;
@@ -124,8 +125,13 @@ pub(super) fn thousands(number: u64) -> String {
 /// `/cost` and `/usage`.
 pub(super) fn cost<O: Outside>(desk: &Desk<O>) -> Result<Act, CommandError> {
     let spent = desk.store().spent(desk.session_id())?;
+    let before = before_copy(desk)?;
     if spent.is_empty() {
-        return Ok(Act::plain("no model calls in this session yet: cost $0.0000"));
+        let none = "no model calls in this session yet: cost $0.0000";
+        return Ok(Act::plain(format!(
+            "{none}{}",
+            before.map(|b| format!("\n{b}")).unwrap_or_default()
+        )));
     }
     let mut text = "| Model | Calls | Input | Cached | Output | Time | Cost |\n|---|--:|--:|--:|--:|--:|--:|\n".to_owned();
     for Spent { model, calls, duration_ms, used, cost_usd } in &spent {
@@ -142,7 +148,23 @@ pub(super) fn cost<O: Outside>(desk: &Desk<O>) -> Result<Act, CommandError> {
     text.push_str(&format!(
         "\nTotal cost: **${total:.4}** at list prices. Only the provider knows the limits of a plan.\n"
     ));
+    if let Some(before) = before {
+        text.push_str(&format!("\n{before}\n"));
+    }
     Ok(Act::text(text))
+}
+
+/// What the sessions have cost that this one is a copy of.
+fn before_copy<O: Outside>(desk: &Desk<O>) -> Result<Option<String>, CommandError> {
+    let (mut cost, mut first) = (0.0, None);
+    let mut next = desk.store().session(desk.session_id())?.and_then(|row| row.forked_from);
+    while let Some(id) = next {
+        let id = SessionId::from_existing(&id);
+        cost += desk.store().spent(&id)?.iter().map(|one| one.cost_usd).sum::<f64>();
+        first.get_or_insert_with(|| id.to_string());
+        next = desk.store().session(&id)?.and_then(|row| row.forked_from);
+    }
+    Ok(first.map(|id| format!("it is a copy of session {id}; before that: ${cost:.4}")))
 }
 
 /// `/stats`.
@@ -176,8 +198,9 @@ pub(super) fn stats<O: Outside>(desk: &Desk<O>, range: &str) -> Result<Act, Comm
     for (day, calls, tokens, cost) in by_day.iter().take(31) {
         let bar = "█".repeat(usize::try_from(tokens * 20 / most).unwrap_or_default().max(1));
         let tokens = thousands(u64::try_from(*tokens).unwrap_or_default());
+        let word = if *calls == 1 { "call " } else { "calls" };
         text.push_str(&format!(
-            "{day} {bar:<20} {calls:>5} calls {tokens:>12} tokens ${cost:.4}\n"
+            "{day} {bar:<20} {calls:>5} {word} {tokens:>12} tokens ${cost:.4}\n"
         ));
     }
     text.push_str(&format!("```\n\n{}\n", summary(&rows, &by_day, today)));
@@ -263,8 +286,8 @@ pub(super) fn insights<O: Outside>(desk: &Desk<O>) -> Result<Act, CommandError> 
     for row in longest.iter().take(5) {
         let what = row.name.clone().or_else(|| row.first_prompt.clone()).unwrap_or_default();
         text.push_str(&format!(
-            "- {} prompts, ${:.4}: {}\n",
-            row.turns,
+            "- {}, ${:.4}: {}\n",
+            counted(usize::try_from(row.turns).unwrap_or_default(), "prompt"),
             row.cost_usd,
             beginning(&what, 60)
         ));

@@ -130,11 +130,15 @@ pub(super) async fn status<O: Outside>(desk: &Desk<O>) -> Result<Act, CommandErr
     let provider = model.model.provider.to_string();
     let credential = desk.printed(&["auth", "status", "--provider", &provider]).await.text;
     let gate = &desk.session.gate;
+    let name = desk.store().session(desk.session_id())?.and_then(|row| row.name);
+    let name = name.map(|name| format!(" ({name})")).unwrap_or_default();
+    let effort = model.effort.effort().map(|effort| format!(", effort {}", effort.as_str()));
     let mut text = format!(
-        "ona {}\nsession   {}\nmodel     {} ({provider})\n",
+        "ona {}\nsession   {}{name}\nmodel     {} ({provider}){}\n",
         desk.outside.version(),
         desk.session_id(),
-        model.model.wire
+        model.model.wire,
+        effort.unwrap_or_default()
     );
     let _ = writeln!(text, "mode      {}", desk.mode);
     let _ = writeln!(text, "phase     {}", gate.record.standing()?.phase);
@@ -147,7 +151,8 @@ pub(super) async fn status<O: Outside>(desk: &Desk<O>) -> Result<Act, CommandErr
         let _ = writeln!(text, "servers   {}", names.join(", "));
     }
     let sources: Vec<String> = gate.layers().iter().map(|layer| layer.source.to_string()).collect();
-    let _ = writeln!(text, "settings  {}", sources.join(", "));
+    let sources = if sources.is_empty() { "no files".to_owned() } else { sources.join(", ") };
+    let _ = writeln!(text, "settings  {sources}");
     let _ = write!(text, "\ncredential\n{}", credential.trim_end());
     Ok(Act::plain(text))
 }

@@ -75,6 +75,16 @@ fn overview<O: Outside>(desk: &Desk<O>) -> Menu {
         });
     }
     items.push(MenuItem {
+        label: "Add a working directory".to_owned(),
+        detail: "for this session".to_owned(),
+        choice: Choice::Type {
+            label: "Directory".to_owned(),
+            line: "/add-dir ".to_owned(),
+            initial: String::new(),
+        },
+        ..MenuItem::default()
+    });
+    items.push(MenuItem {
         label: "Recently denied".to_owned(),
         choice: Choice::Command { line: "/permissions denied".to_owned() },
         ..MenuItem::default()

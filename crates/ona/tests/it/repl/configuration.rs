@@ -92,7 +92,15 @@ fn theme_is_chosen_from_a_list_and_kept_for_the_user() {
     let shown = pty.wait_for("dark-daltonized");
     assert!(shown.contains("1. auto"), "{shown}");
     pty.send("3");
-    pty.wait_whole("theme = \"light\"");
+    let shown = pty.wait_whole("theme = \"light\"");
+    assert!(shown.contains("home/.claude/settings.json: theme"), "{shown}");
+    assert_eq!(local_settings(&project), Value::Null, "the list writes your own settings too");
+    ready(&pty);
+    pty.line("/theme");
+    pty.wait_for("light ✔");
+    pty.wait_for("t code without colours");
+    pty.send("t");
+    pty.wait_whole("syntaxHighlightingDisabled = true");
     ready(&pty);
     answers(&pty, "/theme dark", "theme = \"dark\"");
     ready(&pty);

@@ -97,6 +97,15 @@ fn cost_and_usage_show_tokens_and_money() {
 }
 
 #[test]
+fn the_cost_of_a_copy_names_what_came_before() {
+    let (_project, _server, pty) = used();
+    answers(&pty, "/branch", "continued in a copy");
+    ready(&pty);
+    let shown = answers(&pty, "/cost", "it is a copy of session ");
+    assert!(shown.contains("before that: $0.0472"), "{shown}");
+}
+
+#[test]
 fn cost_before_a_question_is_nothing() {
     let project = project();
     let pty = start_alone(&project);
