@@ -126,7 +126,13 @@ pub const COMMANDS: &[Command] = &[
         "Show version, model, credential, session and settings",
         Run::Status,
     ),
-    at_once("config", &["settings"], "[key=value]", "Show and change settings", Run::Config),
+    at_once(
+        "config",
+        &["settings"],
+        "[key=value|unset key]",
+        "Show and change settings",
+        Run::Config,
+    ),
     at_once(
         "permissions",
         &["allowed-tools"],
