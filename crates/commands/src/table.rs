@@ -248,13 +248,7 @@ pub const COMMANDS: &[Command] = &[
     ),
     at_once("rename", &[], "[name]", "Name the session", Run::Rename),
     after("branch", &["fork"], "[name]", "Continue in a copy of the conversation", Run::Branch),
-    at_once(
-        "agents",
-        &[],
-        "[new <name>|edit <name>|delete <name>]",
-        "Manage subagents",
-        Run::Agents,
-    ),
+    at_once("agents", &[], "[new|generate|edit|delete …]", "Manage subagents", Run::Agents),
     at_once("skills", &[], "", "List skills and custom commands", Run::Skills),
     at_once(
         "mcp",

@@ -159,6 +159,17 @@ pub struct MenuItem {
     pub search: String,
 }
 
+impl MenuItem {
+    /// Whether a search for these words finds it.
+    #[must_use]
+    pub fn fits(&self, words: &str) -> bool {
+        let words = words.to_lowercase();
+        [&self.label, &self.detail, &self.search]
+            .iter()
+            .any(|text| text.to_lowercase().contains(&words))
+    }
+}
+
 /// What choosing an item does.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "choice", rename_all = "snake_case")]

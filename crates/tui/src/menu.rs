@@ -46,14 +46,7 @@ impl MenuView {
     }
 
     fn matching(&self) -> Vec<&MenuItem> {
-        let wanted = self.filter.to_lowercase();
-        let fits = |item: &&MenuItem| {
-            wanted.is_empty()
-                || item.label.to_lowercase().contains(&wanted)
-                || item.detail.to_lowercase().contains(&wanted)
-                || item.search.to_lowercase().contains(&wanted)
-        };
-        self.menu.items.iter().filter(fits).collect()
+        self.menu.items.iter().filter(|item| item.fits(&self.filter)).collect()
     }
 
     /// Goes up or down, around the ends.

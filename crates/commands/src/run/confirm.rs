@@ -1,7 +1,7 @@
 //! The question before something is lost: a list of Yes and No, so that every front-end can ask it. Yes is the same
 //! command line with [`YES`].
 
-use ona_front::{Choice, Menu, MenuItem};
+use ona_front::{Choice, Menu, MenuItem, MenuKey};
 
 use crate::act::Act;
 
@@ -10,18 +10,18 @@ pub(super) const YES: &str = "--yes";
 
 /// Asks whether to run a line. No is selected first.
 pub(super) fn confirm(question: impl Into<String>, about: impl Into<String>, line: String) -> Act {
-    let yes = MenuItem {
-        label: "Yes".to_owned(),
-        choice: Choice::Command { line },
-        ..MenuItem::default()
-    };
+    let runs = Choice::Command { line };
+    let key =
+        |key: char, label: &str, choice: Choice| MenuKey { key, label: label.to_owned(), choice };
+    let keys = vec![key('y', "yes", runs.clone()), key('n', "no", Choice::Close)];
+    let yes = MenuItem { label: "Yes".to_owned(), choice: runs, ..MenuItem::default() };
     let no = MenuItem { label: "No".to_owned(), ..MenuItem::default() };
     Act::menu(Menu {
         title: question.into(),
         text: about.into(),
         items: vec![yes, no],
         selected: 1,
-        ..Menu::default()
+        keys,
     })
 }
 

@@ -12,6 +12,13 @@ use crate::outside::Outside;
 /// The file of a new agent.
 const NEW_AGENT: &str = "---\nname: {name}\ndescription: When to use this agent, in one sentence\ntools: Read, Grep, Glob\n---\n\nSay here what the agent is for, how it works and what it reports.\n";
 
+/// What the model is asked if an agent is described, not written.
+const DESCRIBED_AGENT: &str = "Write a subagent for this project as a new file .claude/agents/NAME.md. NAME is short, in \
+lower-case letters, digits and hyphens, and no file in that directory has it. The file begins with front matter between lines \
+of `---`: `name`, `description` (one sentence: when to use the agent), and `tools` (a comma-separated list of only those tools \
+that it needs, such as Read, Grep, Glob, Bash, Edit). Below it says in plain words what the agent is for, how it works, and \
+what it reports. Overwrite nothing. Then say that /reload-plugins makes the agent available. What the agent is for: ";
+
 /// `/agents`.
 pub(super) async fn agents<O: Outside>(
     desk: &Desk<O>,
@@ -52,6 +59,12 @@ pub(super) async fn agents<O: Outside>(
             }
             return Ok(edit(&file.display().to_string(), "created"));
         }
+        ("generate", about) if !about.is_empty() => {
+            return Ok(Act::Prompt(format!("{DESCRIBED_AGENT}{about}")));
+        }
+        ("generate", _) => {
+            return Ok(Act::error("what is the agent for? /agents generate DESCRIPTION"));
+        }
         ("edit", name) if !name.is_empty() => {
             return Ok(match path_of(name) {
                 Some(path) => edit(&path.display().to_string(), "opened"),
@@ -76,7 +89,7 @@ pub(super) async fn agents<O: Outside>(
         }
         (word, _) => {
             return Ok(Act::error(format!(
-                "unknown argument `{word}`: new NAME, edit NAME, delete NAME, list"
+                "unknown argument `{word}`: new NAME, generate DESCRIPTION, edit NAME, delete NAME, list"
             )));
         }
     }
@@ -99,6 +112,15 @@ pub(super) async fn agents<O: Outside>(
         choice: Choice::Type {
             label: "Name".to_owned(),
             line: "/agents new ".to_owned(),
+            initial: String::new(),
+        },
+        ..MenuItem::default()
+    });
+    items.push(MenuItem {
+        label: "New agent, written by the model".to_owned(),
+        choice: Choice::Type {
+            label: "What it is for".to_owned(),
+            line: "/agents generate ".to_owned(),
             initial: String::new(),
         },
         ..MenuItem::default()
@@ -194,7 +216,8 @@ fn state_of<O: Outside>(desk: &Desk<O>, name: &str) -> String {
     })
 }
 
-fn state(status: &ona_mcp::ServerStatus) -> String {
+/// The state of a server, in words.
+pub(super) fn state(status: &ona_mcp::ServerStatus) -> String {
     match status.state {
         ServerState::Pending => "no answer yet".to_owned(),
         ServerState::Connected => format!("connected, {}", counted(status.tools, "tool")),

@@ -1,6 +1,6 @@
 //! Commands about what governs the session: hooks, phase, intent, the story of calls.
 
-use super::first_word;
+use super::{first_word, paths};
 use crate::act::Act;
 use crate::desk::{CommandError, Desk};
 use crate::outside::Outside;
@@ -120,5 +120,9 @@ pub(super) async fn blame<O: Outside>(desk: &Desk<O>, target: &str) -> Result<Ac
     if target.is_empty() {
         return Ok(Act::error("which file? /blame FILE or /blame FILE:LINE"));
     }
-    Ok(desk.print(&["blame", target]).await)
+    let target = match target.starts_with('~') {
+        true => paths::typed(desk, target).display().to_string(),
+        false => target.to_owned(),
+    };
+    Ok(desk.print(&["blame", &target]).await)
 }

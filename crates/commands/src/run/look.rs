@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use ona_front::{Choice, Menu, MenuItem};
 
+use super::extensions::state;
 use crate::act::Act;
 use crate::closed::CLOSED;
 use crate::desk::{CommandError, Desk};
@@ -147,8 +148,9 @@ pub(super) async fn status<O: Outside>(desk: &Desk<O>) -> Result<Act, CommandErr
     let _ = writeln!(text, "sandbox   {SANDBOX}");
     let servers = gate.pool().map(|pool| pool.statuses()).unwrap_or_default();
     if !servers.is_empty() {
-        let names: Vec<&str> = servers.iter().map(|status| status.name.as_str()).collect();
-        let _ = writeln!(text, "servers   {}", names.join(", "));
+        let states =
+            servers.iter().map(|one| gate.masked(&format!("{} ({})", one.name, state(one))));
+        let _ = writeln!(text, "servers   {}", states.collect::<Vec<_>>().join(", "));
     }
     let sources: Vec<String> = gate.layers().iter().map(|layer| layer.source.to_string()).collect();
     let sources = if sources.is_empty() { "no files".to_owned() } else { sources.join(", ") };

@@ -110,8 +110,10 @@ pub(super) fn write(output: &Output<'_>) -> Act {
             let question = format!("{} exists already. Overwrite it?", path.display());
             confirm(question, "", format!("{again} {YES} {}", path.display()))
         }
-        Err(ReplaceError::Io(error)) => Act::error(PathError::of(path, error).to_string()),
-        Err(error) => Act::error(format!("{} was not written: {error}", path.display())),
+        Err(ReplaceError::Io(error)) if error.kind() == io::ErrorKind::PermissionDenied => {
+            Act::error(PathError::NoPermission(path.clone()).to_string())
+        }
+        Err(error) => Act::error(format!("{}: {error}", path.display())),
     }
 }
 

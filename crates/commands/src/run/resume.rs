@@ -18,6 +18,9 @@ use crate::outside::Outside;
 /// Sessions in the list.
 const PICKED: u32 = 300;
 
+/// Lines of the last answer in a preview.
+const ANSWER_LINES: usize = 8;
+
 /// The list of all directories.
 const ALL: &str = "--all";
 /// The list of the branch that is checked out.
@@ -187,10 +190,15 @@ fn preview<O: Outside>(desk: &Desk<O>, arguments: &str) -> Result<Act, CommandEr
         .map(|row| format!("> {}", beginning(&row.text, 100)))
         .collect();
     let last = desk.store().last_words(&session)?.unwrap_or_default();
+    // Indented, so that nothing in it ends the block.
+    let last: String = last
+        .lines()
+        .take(ANSWER_LINES)
+        .map(|line| format!("    {}\n", beginning(line, 100)))
+        .collect();
     let text = format!(
-        "The last prompts of this session:\n\n```text\n{}\n```\n\n{}",
+        "The last prompts of this session:\n\n```text\n{}\n```\n\nThe last answer:\n\n{last}",
         lines.join("\n"),
-        beginning(&last, 400)
     );
     let choose = |label: &str, line: String| MenuItem {
         label: label.to_owned(),

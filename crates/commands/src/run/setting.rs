@@ -222,7 +222,10 @@ pub(super) fn unset<O: Outside>(desk: &Desk<O>, key: &str) -> Result<Act, Comman
     };
     let found = in_force(&after(desk, &saved), &parts);
     change_now(desk, key, found.as_ref().map(|(value, _)| value));
-    let mut text = format!("removed {key} from {}\n{}", saved.file.display(), now(key, found));
+    let before = saved.before.as_ref().and_then(|layer| value_in(layer, &parts));
+    let before = before.map(|value| format!(" = {value}")).unwrap_or_default();
+    let file = saved.file.display();
+    let mut text = format!("removed from {file}: {key}{before}\n{}", now(key, found));
     if matches!(key, "model" | "model_config") {
         let wire = &desk.model.model.wire;
         text.push_str(&format!("\nthis session goes on with {wire}; /model switches"));

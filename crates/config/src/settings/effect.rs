@@ -149,9 +149,9 @@ mod tests {
     const PROJECT: &str = "/none/project/.claude/settings.json";
     const LOCAL: &str = "/none/project/.claude/settings.local.json";
 
-    fn told(file: &str, key: &str, value: Value, layers: &[Layer]) -> Option<String> {
+    fn told(file: &str, key: &str, value: &Value, layers: &[Layer]) -> Option<String> {
         let key: Vec<&str> = key.split('.').collect();
-        let setting = InFile { file: Path::new(file), key: &key, value: &value };
+        let setting = InFile { file: Path::new(file), key: &key, value };
         no_effect(&setting, layers, &roots(), &Given::default()).map(|why| why.to_string())
     }
 
@@ -165,19 +165,19 @@ mod tests {
         let by = |file: &str, value: &str| {
             Some(format!("it has no effect: {file} sets theme = \"{value}\" and ranks higher"))
         };
-        assert_eq!(told(USER, "theme", json!("auto"), &layers), by(PROJECT, "dark-ansi"));
-        assert_eq!(told(USER, "theme", json!("auto"), &layers[..2]), by(ONA, "dark"));
-        assert_eq!(told(LOCAL, "theme", json!("auto"), &layers), None);
-        assert_eq!(told(USER, "theme", json!("dark-ansi"), &layers), None, "the same value");
+        assert_eq!(told(USER, "theme", &json!("auto"), &layers), by(PROJECT, "dark-ansi"));
+        assert_eq!(told(USER, "theme", &json!("auto"), &layers[..2]), by(ONA, "dark"));
+        assert_eq!(told(LOCAL, "theme", &json!("auto"), &layers), None);
+        assert_eq!(told(USER, "theme", &json!("dark-ansi"), &layers), None, "the same value");
     }
 
     #[test]
     fn the_organisation_and_the_command_line_rank_above_all_files() {
         let cli = [layer(Scope::Cli, "", json!({"model": "opus"}))];
-        let said = told(LOCAL, "model", json!("sonnet"), &cli).unwrap();
+        let said = told(LOCAL, "model", &json!("sonnet"), &cli).unwrap();
         assert!(said.starts_with("it has no effect: the command line sets model"), "{said}");
         let managed = [layer(Scope::Managed, "/etc/m.json", json!({"model": "opus"}))];
-        let said = told(LOCAL, "model", json!("sonnet"), &managed).unwrap();
+        let said = told(LOCAL, "model", &json!("sonnet"), &managed).unwrap();
         assert!(
             said.starts_with("it has no effect: the organisation's /etc/m.json sets"),
             "{said}"
@@ -188,12 +188,12 @@ mod tests {
     fn objects_are_compared_key_by_key_and_lists_are_joined() {
         let higher = json!({"permissions": {"allow": ["A"], "defaultMode": "plan"}});
         let layers = [layer(Scope::Project, PROJECT, higher)];
-        assert_eq!(told(USER, "permissions.allow", json!(["B"]), &layers), None);
-        assert!(told(USER, "permissions.defaultMode", json!("default"), &layers).is_some());
+        assert_eq!(told(USER, "permissions.allow", &json!(["B"]), &layers), None);
+        assert!(told(USER, "permissions.defaultMode", &json!("default"), &layers).is_some());
         let line = |command: &str| json!({"type": "command", "command": command});
         let layers = [layer(Scope::Project, PROJECT, json!({"statusLine": line("a")}))];
-        assert!(told(USER, "statusLine", line("b"), &layers).is_some());
-        assert_eq!(told(USER, "statusLine", json!({"padding": 1}), &layers), None);
+        assert!(told(USER, "statusLine", &line("b"), &layers).is_some());
+        assert_eq!(told(USER, "statusLine", &json!({"padding": 1}), &layers), None);
     }
 
     #[test]

@@ -54,10 +54,13 @@ impl Lines<'_> {
                 self.print(&format!("which entry? Type its number after the {key}, as in {key}1"))?;
                 self.ask_for_choice(menu)
             }
-            Chosen::Nothing => {
-                self.print(&possible(&menu, line))?;
-                self.ask_for_choice(menu)
-            }
+            Chosen::Nothing => match found(&menu, line) {
+                Some(found) => self.open_list(found),
+                None => {
+                    self.print(&possible(&menu, line))?;
+                    self.ask_for_choice(menu)
+                }
+            },
         }
     }
 
@@ -137,6 +140,15 @@ fn chosen(menu: &Menu, line: &str) -> Chosen {
     }
 }
 
+/// The entries of a list that words find, as a list of their own. A number or a letter with one is not a word.
+fn found(menu: &Menu, words: &str) -> Option<Menu> {
+    if words.chars().any(|c| c.is_ascii_digit()) && words.chars().count() < 3 {
+        return None;
+    }
+    let items: Vec<MenuItem> = menu.items.iter().filter(|item| item.fits(words)).cloned().collect();
+    (!items.is_empty()).then(|| Menu { items, ..menu.clone() })
+}
+
 /// Whether what a key does is about one entry.
 fn needs_item(key: &MenuKey) -> bool {
     match &key.choice {
@@ -158,7 +170,7 @@ fn possible(menu: &Menu, line: &str) -> String {
             false => format!("{} ({})", key.key, key.label),
         });
     }
-    words.push("a /command, or Enter to close the list".to_owned());
+    words.push("words of an entry, a /command, or Enter to close the list".to_owned());
     format!("nothing fits `{line}`: {}", words.join(", "))
 }
 
@@ -206,12 +218,24 @@ mod tests {
     }
 
     #[test]
+    fn words_find_entries() {
+        let labels = |words: &str| -> Vec<String> {
+            let found = found(&menu(), words).map(|menu| menu.items).unwrap_or_default();
+            found.into_iter().map(|item| item.label).collect()
+        };
+        assert_eq!(labels("TW"), ["two"]);
+        assert_eq!(labels("o"), ["one", "two"]);
+        assert_eq!(labels("three"), [""; 0]);
+        assert_eq!(labels("9"), [""; 0], "a wrong number is not a word");
+    }
+
+    #[test]
     fn what_fits_nothing_is_told_what_would() {
         for typed in ["3", "0", "hello", "x9", "é"] {
             assert_eq!(
                 line(typed),
                 format!(
-                    "nothing fits `{typed}`: a number from 1 to 2, x1 to x2 (it), a (it), a /command, or Enter to close the list"
+                    "nothing fits `{typed}`: a number from 1 to 2, x1 to x2 (it), a (it), words of an entry, a /command, or Enter to close the list"
                 )
             );
         }

@@ -44,11 +44,33 @@ fn agents_are_listed_and_deleted() {
     pty.key(Key::Enter);
     ready(&pty);
     assert!(project.path(".claude/agents/gardener.md").exists());
-    confirms(&pty, "/agents delete gardener", "Delete the agent gardener?");
+    // As in dialogs, a letter answers.
+    pty.line("/agents delete gardener");
+    pty.wait_for("Delete the agent gardener?");
+    pty.send("n");
+    ready(&pty);
+    assert!(project.path(".claude/agents/gardener.md").exists());
+    pty.line("/agents delete gardener");
+    pty.wait_for("y yes · n no");
+    pty.send("y");
     pty.wait_whole("deleted ");
     assert!(!project.path(".claude/agents/gardener.md").exists());
     ready(&pty);
     answers(&pty, "/agents delete gardener", "unknown agent `gardener`");
+}
+
+#[test]
+fn an_agent_is_written_by_the_model() {
+    let (project, server) = (project(), model([Reply::say("Written.")]));
+    let pty = start(&project, &server, &[]);
+    pty.line("/agents");
+    pty.wait_for("5. New agent, written by the model");
+    pty.send("5");
+    pty.wait_for("What it is for:");
+    pty.line("paints fences");
+    pty.wait_whole("Written.");
+    let told = last_told(&server);
+    assert!(told.contains("paints fences") && told.contains(".claude/agents/NAME.md"), "{told}");
 }
 
 #[test]
@@ -91,9 +113,18 @@ fn plugins_are_listed() {
 fn servers_are_shown_and_connected_again() {
     let (project, server) = (project(), model([]));
     let pty = start(&project, &server, &["--mcp-config", &small_server()]);
+    answers(&pty, "/status", "(connected, 2 tools)");
+    ready(&pty);
     pty.line("/mcp");
     let shown = pty.wait_for("Enter connects a server again");
     assert!(shown.contains("connected, 2 tools"), "{shown}");
+    close(&pty);
+    pty.line("/mcp remove small");
+    pty.wait_for("Remove the server small from its file?");
+    pty.wait_for("❯ 2. No");
+    close(&pty);
+    pty.line("/mcp");
+    pty.wait_for("Enter connects a server again");
     pty.key(Key::Enter);
     pty.wait_whole(": connected, 2 tools");
     ready(&pty);

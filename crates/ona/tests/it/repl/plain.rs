@@ -231,7 +231,7 @@ fn a_list_takes_commands_and_says_what_it_takes() {
     };
     open(&pty, "/theme");
     pty.line("mauve");
-    pty.wait_for("nothing fits `mauve`: a number from 1 to 8");
+    pty.wait_for("nothing fits `mauve`: a number from 1 to 7");
     pty.wait_until(|screen| screen.ends_with("to close:"));
     pty.line("/voice");
     pty.wait_for("/voice: omitted");
@@ -328,7 +328,22 @@ fn what_is_lost_is_asked_about_in_plain_lines_too() {
     ask("2");
     pty.wait_until(|screen| screen.ends_with('>'));
     assert_eq!(local_settings(&project)["permissions"]["allow"], json!(["Bash(mkdir *)"]));
-    ask("1");
+    ask("y");
     pty.wait_for("removed from ");
+    no_escape(&pty);
+}
+
+#[test]
+fn words_search_in_a_list_of_plain_lines() {
+    let (project, server) = (project(), model([]));
+    let pty = lines(&project, &server, "--plain", &[]);
+    pty.line("/theme");
+    pty.wait_for("7. light-ansi");
+    pty.wait_until(|screen| screen.ends_with("to close:"));
+    pty.line("daltonized");
+    pty.wait_for("2. light-daltonized");
+    pty.wait_until(|screen| screen.ends_with("to close:"));
+    pty.line("1");
+    pty.wait_for("theme = \"dark-daltonized\"");
     no_escape(&pty);
 }

@@ -28,7 +28,11 @@ fn a_file_of_higher_rank_is_named_and_unset_makes_the_other_one_act() {
     assert!(shown.contains("`/config unset theme` removes it there"), "{shown}");
     assert_eq!(kept(&project), json!({"theme": "light"}));
     ready(&pty);
-    let shown = answers(&pty, "/config unset theme", "removed theme from ");
+    let shown = answers(&pty, "/config unset theme", "removed from ");
+    assert!(
+        shown.contains("removed from ") && shown.contains(".local.json: theme = \"dark\""),
+        "{shown}"
+    );
     assert!(shown.contains("now theme = \"light\", from "), "{shown}");
     assert_eq!(local_settings(&project), json!({}));
     ready(&pty);
@@ -67,7 +71,7 @@ fn unset_is_in_the_menu_of_a_setting() {
     pty.wait_for("3. Remove it");
     pty.wait_for("Now: true, from ");
     pty.send("3");
-    pty.wait_whole("removed verbose from ");
+    pty.wait_whole("settings.local.json: verbose = true\n  verbose is not set anywhere now");
     assert_eq!(local_settings(&project), json!({}));
 }
 
@@ -133,7 +137,7 @@ fn the_model_of_the_settings_tells_what_ranks_above_it() {
     let shown = answers(&pty, "/config model=opus", "the model is claude-opus-4");
     assert!(shown.contains("--model or ANTHROPIC_MODEL"), "{shown}");
     ready(&pty);
-    let shown = answers(&pty, "/config unset model", "removed model from ");
+    let shown = answers(&pty, "/config unset model", "removed from ");
     assert!(shown.contains("this session goes on with claude-opus-4"), "{shown}");
     drop(pty);
     user_settings(&project, &json!({"model_config": {"model_id": "claude_sonnet_4"}}));
