@@ -32,6 +32,8 @@ pub(crate) struct Desk<O> {
     /// Problems in the settings.
     pub(crate) warnings: Vec<String>,
     pub(crate) mode: PermissionMode,
+    /// Whether it was chosen for this session: settings do not change it.
+    pub(crate) keeps_mode: bool,
 }
 
 /// Why a command did nothing.
@@ -57,6 +59,7 @@ impl<O: Outside> Desk<O> {
             outside: outside.clone(),
             front: session.gate.front.another(),
             mode: agent.session().mode(),
+            keeps_mode: agent.session().gate.governance.has_own_mode(),
             session,
             model: agent.model_handle().clone(),
             changes: agent.changes(),

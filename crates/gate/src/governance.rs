@@ -234,6 +234,11 @@ impl Governance {
         settings::file_for(local, &self.basis.roots).unwrap_or_default()
     }
 
+    /// Whether the mode was chosen for this run or in this session, so that settings do not change it.
+    pub fn has_own_mode(&self) -> bool {
+        self.basis.mode.is_some()
+    }
+
     /// Where settings files are.
     pub fn roots(&self) -> &settings::Roots {
         &self.basis.roots

@@ -18,7 +18,6 @@ use crate::outside::Outside;
 
 /// Settings that are read when a session starts, and how to change the present one.
 const READ_AT_START: &[(&str, &str)] = &[
-    ("permissions.defaultMode", "Shift+Tab changes the mode of this one"),
     ("outputStyle", "/clear starts one"),
     ("language", "/clear starts one"),
     ("agent", "/clear starts one"),
@@ -123,7 +122,7 @@ pub(super) fn set<O: Outside>(
         Some(why) => text.push_str(&format!("\n{why}")),
         None => {
             change_now(desk, key, Some(&value));
-            text.push_str(&later(key));
+            text.push_str(&later(desk, key));
         }
     }
     text.push_str(&trusted(desk, &saved));
@@ -134,7 +133,10 @@ pub(super) fn set<O: Outside>(
 }
 
 /// When a setting acts, if not at once.
-fn later(key: &str) -> String {
+fn later<O: Outside>(desk: &Desk<O>, key: &str) -> String {
+    if key == "permissions.defaultMode" && desk.keeps_mode {
+        return format!("\nthis session keeps the mode {}; Shift+Tab changes it", desk.mode);
+    }
     match READ_AT_START.iter().find(|(later, _)| *later == key) {
         Some((_, how)) => format!("\nit takes effect in the next session; {how}"),
         None => String::new(),
@@ -230,7 +232,7 @@ pub(super) fn unset<O: Outside>(desk: &Desk<O>, key: &str) -> Result<Act, Comman
         let wire = &desk.model.model.wire;
         text.push_str(&format!("\nthis session goes on with {wire}; /model switches"));
     }
-    text.push_str(&later(key));
+    text.push_str(&later(desk, key));
     text.push_str(&trusted(desk, &saved));
     Ok(Act::Reload(Reply::Plain { text }))
 }

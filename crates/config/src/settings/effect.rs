@@ -63,8 +63,9 @@ pub fn no_effect(
         Scope::User | Scope::Project | Scope::Local => {
             layer.source.file.as_deref().and_then(rank) > own
         }
-        Scope::Cli | Scope::Managed | Scope::Session => true,
-        Scope::Builtin | Scope::Database | Scope::Plugin => false,
+        Scope::Cli | Scope::Managed => true,
+        // What was chosen in a session is the session's alone.
+        Scope::Builtin | Scope::Database | Scope::Plugin | Scope::Session => false,
     };
     let higher: Vec<Layer> = layers.iter().filter(is_higher).cloned().collect();
     let together = merge(&higher);

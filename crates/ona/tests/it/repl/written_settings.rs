@@ -127,6 +127,21 @@ fn the_command_line_and_scopes_that_are_not_read_are_told() {
 }
 
 #[test]
+fn the_mode_of_the_settings_acts_unless_one_was_chosen() {
+    let (project, server) = (project(), model([]));
+    let pty = start(&project, &server, &[]);
+    let shown = answers(&pty, "/config permissions.defaultMode=acceptEdits", "defaultMode = ");
+    assert!(!shown.contains("this session keeps"), "{shown}");
+    pty.wait_for("accept edits on");
+    ready(&pty);
+    pty.key(Key::BackTab);
+    pty.wait_for("plan mode on");
+    let line = "/config permissions.defaultMode=default";
+    answers(&pty, line, "this session keeps the mode plan; Shift+Tab changes it");
+    pty.wait_for("plan mode on");
+}
+
+#[test]
 fn the_model_of_the_settings_tells_what_ranks_above_it() {
     let project = project();
     let options = PtyOptions::default()
