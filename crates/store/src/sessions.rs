@@ -255,8 +255,8 @@ impl Store {
     pub fn last_branch(&self, id: &str) -> Result<Option<String>, StoreError> {
         self.read(|c| {
             let mut statement = c.prepare_cached(
-                "SELECT json_extract(detail, '$.branch') FROM events
-                 WHERE session_id = ?1 AND event_type = 'session.started' ORDER BY id DESC LIMIT 1",
+                "SELECT CASE WHEN json_valid(detail) THEN CAST(json_extract(detail, '$.branch') AS TEXT) END
+                 FROM events WHERE session_id = ?1 AND event_type = 'session.started' ORDER BY id DESC LIMIT 1",
             )?;
             Ok(statement.query_row([Key(id)], |row| row.get(0)).optional()?.flatten())
         })
@@ -582,6 +582,25 @@ mod tests {
         for empty in ["", " "] {
             assert_eq!(find(empty, "/a"), Found::None, "even if there is but one");
         }
+    }
+
+    #[test]
+    fn the_last_branch_of_a_session_is_that_of_its_last_start() {
+        let (_dir, store) = store();
+        let seat = store.new_session(&new("/a", None)).unwrap();
+        let branch = || store.last_branch(seat.session.as_str()).unwrap();
+        let started = |detail: &str| {
+            let row = (Key(seat.session.as_str()), seat.conversation.as_str(), detail);
+            let sql = "INSERT INTO events(session_id, conversation_id, event_type, detail)
+                       VALUES (?1, ?2, 'session.started', ?3)";
+            store.write(|tx| Ok(tx.execute(sql, row)?)).unwrap();
+        };
+        assert_eq!(branch(), None);
+        started(r#"{"branch": "main"}"#);
+        started(r#"{"branch": "garden"}"#);
+        assert_eq!(branch().as_deref(), Some("garden"));
+        started("written by hand");
+        assert_eq!(branch(), None);
     }
 
     #[test]
