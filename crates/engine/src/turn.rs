@@ -59,6 +59,8 @@ pub(crate) struct TurnAccount {
     stop_reason: Option<String>,
     /// The prompt was rejected.
     prompt_rejected: bool,
+    /// What was heard of an answer that the user interrupted.
+    heard: String,
 }
 
 /// The usage of answers that broke off, as far as the server reported it.
@@ -409,10 +411,14 @@ impl Agent {
         let redactor = self.session.gate.redactor();
         let masked = |text: &str| redactor.mask_live(text).into_owned();
         let (mut broken, mut mask) = (BrokenStreams::default(), StreamMask::default());
+        let mut heard = String::new();
         let mut listen = |live: Live<'_>| {
             broken.observe(&live);
             let event = match live {
-                Live::Text(text) => Event::Text { text: masked(text) },
+                Live::Text(text) => {
+                    heard.push_str(text);
+                    Event::Text { text: masked(text) }
+                }
                 Live::Thinking(text) => Event::Thinking { text: masked(text) },
                 Live::Raw(raw) if partial => {
                     for raw in mask.pass(raw, redactor) {
@@ -421,6 +427,7 @@ impl Agent {
                     return;
                 }
                 Live::Void => {
+                    heard.clear();
                     mask.reset();
                     Event::Void
                 }
@@ -439,6 +446,9 @@ impl Agent {
         let answer = self.model_handle.client.ask(&request, &mut listen, cancel).await;
         let duration_ms = millis(started);
         account.api_ms += duration_ms;
+        if let Err(AskError::Cancelled) = answer {
+            account.heard = masked(&heard);
+        }
         let broken = broken.all(answer.is_ok());
         self.record_broken_streams(&broken, account)?;
         let mut answer = answer?;
@@ -685,7 +695,15 @@ impl Agent {
             // A rejected prompt cannot be interrupted.
             Ending::Interrupted if account.prompt_rejected => Ok(()),
             Ending::Interrupted => self.settle_calls().and_then(|()| {
-                let entries = [Entry::system(&SystemNote::Interrupted)];
+                // What the user has seen of the answer is part of the conversation.
+                let text = account.heard.trim_end().to_owned();
+                let heard = (!text.is_empty()).then(|| vec![ContentBlock::Text { text }]);
+                let message = |content: Vec<ContentBlock>| {
+                    Entry::message(EntryType::Assistant, &fresh_uuid(), &content)
+                };
+                let heard = heard.map(message);
+                let note = Entry::system(&SystemNote::Interrupted);
+                let entries: Vec<Entry> = heard.into_iter().chain([note]).collect();
                 self.commit(&Step { entries: &entries, ..Step::default() })
             }),
             Ending::Stopped { .. } => self.settle_calls(),

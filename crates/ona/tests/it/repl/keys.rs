@@ -43,7 +43,11 @@ fn esc_interrupts_a_model_that_speaks() {
     pty.key(Key::Esc);
     pty.wait_whole("interrupted");
     ready(&pty);
+    // What was shown is on the record, and the model knows what it has said.
+    let kept = "SELECT payload_json FROM transcript_entries WHERE entry_type = 'assistant'";
+    assert!(project.sql(kept)[0].contains("a very long story"), "{:?}", project.sql(kept));
     answers(&pty, "well?", "Silence.");
+    assert!(last_told(&server).contains("a very long story"), "{}", last_told(&server));
 }
 
 #[test]
