@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use ona_front::{
     AskRequest, ClientHandle, Event, Field, HumanAnswer, Op, Wants, answered, chosen, fields,
-    questions,
+    listed, questions,
 };
 use ona_tools::misfit;
 use serde_json::{Map, Value};
@@ -58,9 +58,10 @@ pub fn goes_on(unread: &[String]) -> bool {
     matches!(line(&question).as_deref().map(str::trim), Ok("y" | "yes"))
 }
 
-/// A list, one item below the other; each in at most two rows.
+/// A list, one item below the other, whole: what is agreed to has to be seen.
 fn items(all: &[String]) -> String {
-    let shown: Vec<String> = all.iter().map(|item| rows(&item.replace('\n', " "), 2)).collect();
+    let shown: Vec<String> =
+        all.iter().flat_map(|item| listed(item)).map(|row| plain(&row)).collect();
     shown.join("\n  ")
 }
 

@@ -1,8 +1,9 @@
 //! Entries of the transcript as they are shown.
 
-use ona_front::{Shown, ShownEntry};
+use ona_front::{Refused, Shown, ShownEntry};
 use ona_store::{Store, StoreError, StoredEntry};
 use ona_types::SessionId;
+use ona_types::gate::StageName;
 use serde_json::Value;
 
 /// Entries of a page.
@@ -17,15 +18,36 @@ pub(crate) fn page(
 ) -> Result<(Vec<Shown>, bool), StoreError> {
     let rows = store.entries_before(session, before, most)?;
     let more = rows.first().is_some_and(|row| row.sequence > 0);
-    Ok((shown(&rows), more))
+    Ok((shown(store, session, &rows)?, more))
 }
 
-/// The rows that say something to the user. A result stands with its call.
-pub(crate) fn shown(rows: &[StoredEntry]) -> Vec<Shown> {
-    let mut all: Vec<Shown> = Vec::new();
-    let mut calls: Vec<(String, usize)> = Vec::new();
+/// The rows of a session that say something to the user. A result stands with its call, and with who refused it.
+pub(crate) fn shown(
+    store: &Store,
+    session: &SessionId,
+    rows: &[StoredEntry],
+) -> Result<Vec<Shown>, StoreError> {
+    let mut entries = together(rows);
+    for (id, entry) in &mut entries {
+        if let ShownEntry::Call { result: Some((_, true)), refused, .. } = &mut entry.what {
+            *refused = store.refusal(session, id)?.and_then(told);
+        }
+    }
+    Ok(entries.into_iter().map(|(_, entry)| entry).collect())
+}
+
+/// A refusal as it is shown. An input that the tool does not take is an error of the call.
+fn told((stage, reason): (String, String)) -> Option<Refused> {
+    let stage: StageName = serde_json::from_value(stage.into()).ok()?;
+    (stage != StageName::Input).then_some(Refused { stage, reason })
+}
+
+/// The rows that say something to the user, each call with its id and its result.
+fn together(rows: &[StoredEntry]) -> Vec<(String, Shown)> {
+    let mut all: Vec<(String, Shown)> = Vec::new();
     for row in rows {
         let payload: Value = serde_json::from_str(&row.payload_json).unwrap_or_default();
+        let mut id = String::new();
         let what = match row.entry_type.as_str() {
             "user" => ShownEntry::User { text: texts(&payload["content"]) },
             "assistant" => {
@@ -36,22 +58,20 @@ pub(crate) fn shown(rows: &[StoredEntry]) -> Vec<Shown> {
                 ShownEntry::Assistant { text }
             }
             "tool_use" => {
-                let id = payload["id"].as_str().unwrap_or_default().to_owned();
-                calls.push((id, all.len()));
+                id = payload["id"].as_str().unwrap_or_default().to_owned();
                 ShownEntry::Call {
                     tool: payload["name"].as_str().unwrap_or_default().to_owned(),
                     input: payload["input"].clone(),
                     result: None,
+                    refused: None,
                 }
             }
             "tool_result" => {
-                let id = payload["tool_use_id"].as_str().unwrap_or_default();
-                let at = calls.iter().rev().find(|(call, _)| call == id).map(|(_, at)| *at);
+                let of = payload["tool_use_id"].as_str().filter(|of| !of.is_empty());
+                let call = all.iter_mut().rev().find(|(call, _)| Some(call.as_str()) == of);
                 let content = payload["content"].as_str().unwrap_or_default().to_owned();
                 let failed = payload["is_error"] == true;
-                if let Some(Shown { what: ShownEntry::Call { result, .. }, .. }) =
-                    at.and_then(|at| all.get_mut(at))
-                {
+                if let Some((_, Shown { what: ShownEntry::Call { result, .. }, .. })) = call {
                     *result = Some((content, failed));
                 }
                 continue;
@@ -76,7 +96,7 @@ pub(crate) fn shown(rows: &[StoredEntry]) -> Vec<Shown> {
             },
             _ => continue,
         };
-        all.push(Shown { sequence: row.sequence, what });
+        all.push((id, Shown { sequence: row.sequence, what }));
     }
     all
 }
@@ -130,7 +150,7 @@ mod tests {
             row(6, "system", r#"{"subtype":"provider_blocks","blocks":[[0,{"thinking":"hm"}]]}"#),
             row(7, "system", r#"{"subtype":"provider_blocks","blocks":[[0,{"data":"x"}]]}"#),
         ];
-        let shown = shown(&rows);
+        let shown: Vec<Shown> = together(&rows).into_iter().map(|(_, entry)| entry).collect();
         assert_eq!(shown.iter().map(|one| one.sequence).collect::<Vec<_>>(), [1, 3, 5, 6]);
         assert_eq!(shown[3].what, ShownEntry::Thinking { text: "hm".to_owned() });
         let ShownEntry::Call { result, .. } = &shown[1].what else { panic!() };

@@ -56,6 +56,8 @@ pub struct TrustItem {
     pub permits: Vec<String>,
     /// The command lines and addresses among what would run.
     commands: Vec<String>,
+    /// The rules and values among what else would take effect.
+    permitted: Vec<String>,
     hash: ContentHash,
     runs_hash: ContentHash,
     /// The servers of a `.mcp.json`, if settings can approve or reject each of them by name.
@@ -142,6 +144,7 @@ impl TrustItem {
             runs: named(&runs),
             permits: named(&permits),
             commands: commands::commands(&runs),
+            permitted: commands::permitted(&permits),
             runs_hash: hash(&Value::Object(runs.clone())),
             hash: hash(&Value::from(vec![runs, permits])),
             servers: None,
@@ -245,6 +248,7 @@ fn servers_in(bytes: Vec<u8>, file: &Path, checkout: &Path) -> Option<TrustItem>
         runs: vec![format!("MCP servers in {}", file.display())],
         permits: Vec::new(),
         commands,
+        permitted: Vec::new(),
         runs_hash: hash.clone(),
         hash,
         servers,
@@ -298,16 +302,12 @@ impl TrustRequest {
 
     /// What would run, of this, each file's followed by its command lines.
     pub fn told(&self, what: &[String]) -> Vec<String> {
-        let mut told = Vec::new();
-        let asked = |file: &&TrustItem| file.runs.iter().any(|one| what.contains(one));
-        for file in self.files.iter().filter(asked) {
-            told.extend(file.runs.iter().filter(|one| what.contains(one)).cloned());
-            told.extend(file.commands.iter().map(|command| format!("  {command}")));
-        }
-        let known = |one: &&String| !told.contains(one);
-        let others: Vec<String> = what.iter().filter(known).cloned().collect();
-        told.extend(others);
-        told
+        told(what, self.files.iter().map(|file| (&file.runs[..], &file.commands[..])))
+    }
+
+    /// What else would take effect, of this, each file's followed by its rules and values.
+    pub fn told_also(&self, what: &[String]) -> Vec<String> {
+        told(what, self.files.iter().map(|file| (&file.permits[..], &file.permitted[..])))
     }
 
     /// Agrees to all of it, as it is.
@@ -347,6 +347,24 @@ impl TrustRequest {
         }
         judged
     }
+}
+
+/// What of this is in files, each file's followed by its details; then the rest of it.
+fn told<'a>(
+    what: &[String],
+    files: impl Iterator<Item = (&'a [String], &'a [String])>,
+) -> Vec<String> {
+    let mut told: Vec<String> = Vec::new();
+    for (names, details) in files {
+        let asked: Vec<&String> = names.iter().filter(|name| what.contains(name)).collect();
+        if !asked.is_empty() {
+            told.extend(asked.into_iter().cloned());
+            told.extend(details.iter().map(|detail| format!("  {detail}")));
+        }
+    }
+    let others: Vec<String> = what.iter().filter(|one| !told.contains(one)).cloned().collect();
+    told.extend(others);
+    told
 }
 
 /// Which of a repository's agents, skills and commands are trusted.

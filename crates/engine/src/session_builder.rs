@@ -249,7 +249,11 @@ impl<'a, S: Starter> SessionBuilder<'a, S> {
                     unread = Unread::IsTold;
                 }
                 Err(GovernanceError::Untrusted { what, also, request })
-                    if self.starter.trusts(&request.root, &request.told(&what), &also) =>
+                    if self.starter.trusts(
+                        &request.root,
+                        &request.told(&what),
+                        &request.told_also(&also),
+                    ) =>
                 {
                     request.trust(&self.engine.core.store)?;
                 }

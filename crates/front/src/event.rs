@@ -269,6 +269,14 @@ pub struct Refused {
     pub reason: String,
 }
 
+impl Refused {
+    /// The stage and the reason, in one line.
+    pub fn words(&self) -> String {
+        let reason = self.reason.split_whitespace().collect::<Vec<_>>().join(" ");
+        format!("denied by {}: {reason}", self.stage.as_str())
+    }
+}
+
 /// Why a turn ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "why", rename_all = "snake_case")]

@@ -18,6 +18,26 @@ pub struct Field {
     schema: Value,
 }
 
+/// How a field is filled in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// With a text.
+    Text,
+    /// With one of these values, each with what it is called.
+    One(Vec<(String, String)>),
+    /// With any of them.
+    Several(Vec<(String, String)>),
+}
+
+/// What was given for a field.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Given {
+    /// A text.
+    Typed(String),
+    /// Some of its values.
+    Chosen(Vec<String>),
+}
+
 /// The fields of a form, in their order.
 pub fn fields(schema: &Value) -> Vec<Field> {
     let needed = |name: &String| {
@@ -36,6 +56,27 @@ pub fn fields(schema: &Value) -> Vec<Field> {
 }
 
 impl Field {
+    /// What it is if nothing is given.
+    pub fn usual(&self) -> &Value {
+        &self.schema["default"]
+    }
+
+    /// How it is filled in.
+    pub fn kind(&self) -> Kind {
+        let owned = |choices: Vec<(&str, &str)>| -> Vec<(String, String)> {
+            choices.into_iter().map(|(value, name)| (value.to_owned(), name.to_owned())).collect()
+        };
+        let several = self.schema["type"] == "array";
+        match choices(if several { &self.schema["items"] } else { &self.schema }) {
+            some if !some.is_empty() && several => Kind::Several(owned(some)),
+            some if !some.is_empty() => Kind::One(owned(some)),
+            _ if self.schema["type"] == "boolean" => {
+                Kind::One(owned(vec![("true", "yes"), ("false", "no")]))
+            }
+            _ => Kind::Text,
+        }
+    }
+
     /// What it is if nothing is typed, as text.
     pub fn default_text(&self) -> String {
         match &self.schema["default"] {
@@ -43,11 +84,6 @@ impl Field {
             Value::String(text) => text.clone(),
             other => other.to_string(),
         }
-    }
-
-    /// The values it may have, each with what it is called; none where it may have any.
-    pub fn choices(&self) -> Vec<(&str, &str)> {
-        choices(&self.schema)
     }
 
     /// The schema of its value.
@@ -63,24 +99,42 @@ impl Field {
         }
     }
 
+    /// The value of what was chosen; `None` if that is nothing.
+    fn chosen(&self, values: &[String]) -> Option<Value> {
+        match self.schema["type"].as_str() {
+            Some("array") if values.is_empty() && !self.needed => None,
+            Some("array") => Some(values.into()),
+            Some("boolean") => values.first().map(|value| (value == "true").into()),
+            _ => values.first().map(|value| value.as_str().into()),
+        }
+    }
+
     /// Whether a text can be left as it is: it is a value, or nothing where nothing is needed.
     pub fn takes(&self, said: &str) -> bool {
         self.value(said).is_some() || (said.trim().is_empty() && !self.needed)
     }
 }
 
-/// The answer of a form, from what was typed for each field; the first field that cannot be taken otherwise.
-pub fn form_answer(fields: &[Field], said: &[String]) -> Result<Value, usize> {
-    let mut given = Map::new();
-    for (number, (field, said)) in fields.iter().zip(said).enumerate() {
-        if !field.takes(said) {
+/// The answer of a form, from what was given for each field; the first field that cannot be taken otherwise.
+pub fn form_answer(fields: &[Field], given: &[Given]) -> Result<Value, usize> {
+    let mut answer = Map::new();
+    for (number, (field, given)) in fields.iter().zip(given).enumerate() {
+        let (value, taken) = match given {
+            Given::Typed(said) => (field.value(said), field.takes(said)),
+            Given::Chosen(values) => {
+                let value = field.chosen(values);
+                let taken = value.is_some() || !field.needed;
+                (value, taken)
+            }
+        };
+        if !taken {
             return Err(number);
         }
-        if let Some(value) = field.value(said) {
-            given.insert(field.name.clone(), value);
+        if let Some(value) = value {
+            answer.insert(field.name.clone(), value);
         }
     }
-    Ok(Value::Object(given))
+    Ok(Value::Object(answer))
 }
 
 fn choices(field: &Value) -> Vec<(&str, &str)> {
@@ -228,10 +282,38 @@ mod tests {
             "required": ["name", "age"],
         });
         let fields = fields(&schema);
-        let answer = |said: [&str; 3]| form_answer(&fields, &said.map(str::to_owned));
+        let answer =
+            |said: [&str; 3]| form_answer(&fields, &said.map(|said| Given::Typed(said.to_owned())));
         assert_eq!(answer(["Ada", "", ""]), Ok(json!({"name": "Ada", "age": 7})));
         assert_eq!(answer(["", "", ""]), Err(0));
         assert_eq!(answer(["Ada", "old", ""]), Err(1));
+    }
+
+    #[test]
+    fn values_that_are_chosen_are_those_of_the_schema() {
+        let schema = json!({
+            "properties": {
+                "news": {"type": "boolean"},
+                "size": {"type": "string", "enum": ["s", "l"], "enumNames": ["Small, cheap", "Large"]},
+                "tags": {"type": "array", "items": {"type": "string", "enum": ["a", "b, c"]}},
+            },
+            "required": ["size", "tags"],
+        });
+        let fields = fields(&schema);
+        let Kind::One(sizes) = fields[1].kind() else { panic!() };
+        assert_eq!(sizes[0], ("s".to_owned(), "Small, cheap".to_owned()));
+        assert!(matches!(fields[2].kind(), Kind::Several(_)));
+        let answer = |chosen: [&[&str]; 3]| {
+            let given =
+                chosen.map(|all| Given::Chosen(all.iter().map(|one| (*one).to_owned()).collect()));
+            form_answer(&fields, &given)
+        };
+        assert_eq!(
+            answer([&["false"], &["s"], &["b, c"]]),
+            Ok(json!({"news": false, "size": "s", "tags": ["b, c"]}))
+        );
+        assert_eq!(answer([&[], &["l"], &[]]), Ok(json!({"size": "l", "tags": []})));
+        assert_eq!(answer([&[], &[], &[]]), Err(1));
     }
 
     #[test]

@@ -17,14 +17,16 @@ mod channel;
 mod diff;
 mod event;
 mod form;
+mod listed;
 mod op;
 mod view;
 
 pub use channel::{ClientHandle, CoreEnd, Human, Listener, Ops, Via, channel};
 pub use diff::{DiffLine, FileDiff, FileFate, Hunk, Sign};
 pub use event::{DeniedCall, Ending, Event, ModelUsed, Refused, TurnEnd, times};
-pub use form::{Field, Question, answered, chosen, fields, form_answer, questions};
-pub use op::{AskRequest, HumanAnswer, Op, Wants};
+pub use form::{Field, Given, Kind, Question, answered, chosen, fields, form_answer, questions};
+pub use listed::listed;
+pub use op::{AskRequest, HumanAnswer, Op, StageAnswer, Wants};
 pub use view::{
     Choice, CommandInfo, DiffSource, Menu, MenuItem, MenuKey, Preferences, Reply, Shown,
     ShownEntry, Status, TaskInfo,

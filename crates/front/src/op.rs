@@ -107,6 +107,17 @@ pub enum Wants {
     Code,
 }
 
+/// What a stage of the gate has said about a call.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StageAnswer {
+    /// The stage.
+    pub stage: StageName,
+    /// Its verdict, in `ona why`'s words.
+    pub verdict: String,
+    /// The reason.
+    pub reason: String,
+}
+
 /// A question to the human.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AskRequest {
@@ -121,6 +132,9 @@ pub struct AskRequest {
     /// The stage of the gate that asks; `None` if it is not about a call.
     #[serde(default)]
     pub stage: Option<StageName>,
+    /// What the stages have said so far.
+    #[serde(default)]
+    pub answers: Vec<StageAnswer>,
     /// The directory in which the call would run.
     #[serde(default)]
     pub place: String,
@@ -154,6 +168,7 @@ impl AskRequest {
             input,
             reason: reason.into(),
             stage: None,
+            answers: Vec::new(),
             place: String::new(),
             diff: None,
             checks: Vec::new(),

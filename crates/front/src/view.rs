@@ -5,7 +5,7 @@ use ona_types::PermissionMode;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::FileDiff;
+use crate::{FileDiff, Refused};
 
 /// The state of the session, for a status line.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -268,6 +268,9 @@ pub enum ShownEntry {
         input: Value,
         /// The result for the model, and whether it failed.
         result: Option<(String, bool)>,
+        /// Who refused it.
+        #[serde(default)]
+        refused: Option<Refused>,
     },
     /// Something that ona says: a compaction, an interruption, an error.
     Note {

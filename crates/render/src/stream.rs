@@ -48,6 +48,23 @@ pub enum Piece {
     CodeEnd,
 }
 
+/// Bytes of an open block that are drawn, besides its first two lines.
+const DRAWN: usize = 16 << 10;
+
+/// The first two lines of a block, which are the head of a table, and its end: as many whole lines as fit, or the last
+/// words of one that does not.
+fn both_ends(source: &str) -> String {
+    if source.len() <= DRAWN {
+        return source.to_owned();
+    }
+    let from = source.ceil_char_boundary(source.len() - DRAWN);
+    let end = &source[from..];
+    let from = from + end.find('\n').or_else(|| end.find(' ')).map_or(0, |at| at + 1);
+    let head: usize = source.split_inclusive('\n').take(2).map(str::len).sum();
+    let head = if head > DRAWN { 0 } else { head };
+    format!("{}{}", &source[..head.min(from)], &source[from..])
+}
+
 /// A document that is still arriving.
 #[derive(Clone, Debug)]
 pub struct MarkdownStream {
@@ -127,14 +144,15 @@ impl MarkdownStream {
         &self.open
     }
 
-    /// The open block as a piece, to be drawn for now.
+    /// The open block as a piece, to be drawn for now: its beginning, which says what it is, and its end. It is drawn
+    /// again with every frame, so a long one must not cost more than a short one.
     pub fn open_piece(&self) -> Option<Piece> {
         let source = self.open.trim_end();
         match &self.code {
             Some(fence) if fence.may_end(source) => None,
             Some(fence) => Some(Piece::CodeLine(fence.content(source).into_owned())),
             None if source.is_empty() => None,
-            None => Some(self.piece(source.to_owned())),
+            None => Some(self.piece(both_ends(source))),
         }
     }
 

@@ -201,6 +201,22 @@ impl Store {
         })
     }
 
+    /// Which stage refused a call, and why. A copy of a session shows calls that the original made.
+    pub fn refusal(
+        &self,
+        session: &SessionId,
+        call: &str,
+    ) -> Result<Option<(String, String)>, StoreError> {
+        self.read(|c| {
+            Ok(c.prepare_cached(
+                "SELECT stage, reason FROM gate_answers WHERE tool_use_id = ?1 AND verdict = 'deny'
+                 ORDER BY session_id <> ?2, id DESC LIMIT 1",
+            )?
+            .query_row([Key(call), Key(session.as_str())], |row| Ok((row.get(0)?, row.get(1)?)))
+            .optional()?)
+        })
+    }
+
     /// The latest call of a session.
     pub fn latest_call(&self, session: &SessionId) -> Result<Option<String>, StoreError> {
         self.read(|c| {

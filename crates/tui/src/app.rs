@@ -391,6 +391,11 @@ impl App {
         self.say(NoteKind::Error, text);
     }
 
+    /// Whether what is typed goes into the prompt.
+    pub fn is_at_prompt(&self) -> bool {
+        self.asks.is_empty() && self.overlay.is_none()
+    }
+
     /// Whether the alternate screen is shown.
     pub fn is_full_screen(&self) -> bool {
         matches!(self.overlay, Some(Overlay::Transcript(_) | Overlay::Diffs(_)))

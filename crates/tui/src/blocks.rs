@@ -271,10 +271,10 @@ fn result_rows(
 ) -> Vec<Line<'static>> {
     let inner = columns.saturating_sub(5).max(1);
     if let Some(refused) = &call.refused {
-        let text = format!("denied by {}: {}", refused.stage.as_str(), refused.reason);
+        let text = refused.words();
         let style = look.theme.style(Role::Warning);
         return branch(
-            wrap(Line::from(Span::styled(plain(&text).replace('\n', " "), style)), inner, 0),
+            wrap(Line::from(Span::styled(plain(&text).into_owned(), style)), inner, 0),
             look,
         );
     }
@@ -289,7 +289,7 @@ fn result_rows(
     let style = look.theme.style(role);
     if detail != Detail::Whole
         && !failed
-        && let Some(summary) = tool_view::summary(&call.tool, content)
+        && let Some(summary) = tool_view::summary(&call.tool, &call.input, content)
     {
         return branch(vec![Line::from(Span::styled(truncate(&summary, inner), style))], look);
     }

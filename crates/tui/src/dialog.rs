@@ -2,6 +2,7 @@
 
 mod choices;
 mod form;
+mod input;
 mod permission;
 mod question;
 mod scrolled;

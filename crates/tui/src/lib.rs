@@ -11,6 +11,7 @@ pub mod blocks;
 mod clipboard;
 pub mod dialog;
 pub mod diff_view;
+mod dropped;
 pub mod field;
 pub mod line_mode;
 pub mod live;

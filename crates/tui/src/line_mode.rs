@@ -281,7 +281,12 @@ impl Lines<'_> {
                         ShownEntry::User { text } => self.print(&format!("> {text}"))?,
                         ShownEntry::Assistant { text } => self.print(text)?,
                         ShownEntry::Thinking { .. } => {}
-                        ShownEntry::Call { tool, input, .. } => self.print(&title(tool, input))?,
+                        ShownEntry::Call { tool, input, refused, .. } => {
+                            self.print(&title(tool, input))?;
+                            if let Some(refused) = refused {
+                                self.print(&format!("  {}", refused.words()))?;
+                            }
+                        }
                         ShownEntry::Note { text } => self.print(&format!("[{text}]"))?,
                     }
                 }
@@ -326,11 +331,7 @@ impl Lines<'_> {
             Event::ToolStarted { tool, input, .. } => self.print(&title(&tool, &input))?,
             Event::ToolEnded { content, is_error, refused, diff, .. } => {
                 if let Some(refused) = refused {
-                    self.print(&format!(
-                        "  denied by {}: {}",
-                        refused.stage.as_str(),
-                        refused.reason
-                    ))?;
+                    self.print(&format!("  {}", refused.words()))?;
                 } else if let Some(diff) = diff {
                     self.print(&unified(&diff))?;
                 } else {

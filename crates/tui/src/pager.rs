@@ -89,11 +89,11 @@ pub fn block(entry: &ShownEntry) -> Block {
         ShownEntry::User { text } => Block::User(text.clone()),
         ShownEntry::Assistant { text } => Block::Answer(pieces(text)),
         ShownEntry::Thinking { text } => Block::Thinking(text.clone()),
-        ShownEntry::Call { tool, input, result } => Block::Call(Box::new(EndedCall {
+        ShownEntry::Call { tool, input, result, refused } => Block::Call(Box::new(EndedCall {
             tool: tool.clone(),
             input: input.clone(),
             result: result.clone(),
-            refused: None,
+            refused: refused.clone(),
             diff: None,
             depth: 0,
         })),

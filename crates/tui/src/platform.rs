@@ -15,6 +15,9 @@ pub trait Platform: Send + Sync {
     /// Lets the user edit a file.
     fn edit_file(&self, path: &str) -> Result<(), OutsideError>;
 
+    /// Whether a path names a file.
+    fn is_file(&self, path: &str) -> bool;
+
     /// Stops this process until the user continues it.
     fn suspend(&self);
 

@@ -12,6 +12,7 @@ use tokio::time::sleep;
 use crate::app::{App, Effect};
 use crate::background::{BackgroundAnswer, Heard};
 use crate::clipboard;
+use crate::dropped;
 use crate::platform::{Facts, Notifies, Platform};
 use crate::screen::Screen;
 use crate::terminal::{self, Modes};
@@ -170,7 +171,13 @@ impl Runner<'_> {
                 }
                 Heard::Keys(keys) => keys.into_iter().for_each(|key| self.app.key(key, now)),
             },
-            Input::Paste(text) => self.app.paste(&text, now),
+            Input::Paste(text) => {
+                let pictures = match self.app.is_at_prompt() {
+                    true => dropped::mentions(&text, |path| self.platform.is_file(path)),
+                    false => None,
+                };
+                self.app.paste(&pictures.unwrap_or(text), now);
+            }
             Input::Resize(columns, rows) => {
                 self.app.resize(columns.into(), rows.into());
                 let finished = self.app.take_finished();

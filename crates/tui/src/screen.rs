@@ -9,6 +9,11 @@ use ona_render::text::{truncate, width};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 
+/// Erases the row of the cursor, which is at its beginning, and all rows below it.
+///
+/// Not with one sequence: tmux and others put the whole screen into their scrollback if it is erased at once.
+const ERASE_BELOW: &str = "\x1b[K\x1b7\x1b[B\x1b[J\x1b8";
+
 /// The live rows, and where the cursor is among them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Frame {
@@ -98,7 +103,7 @@ impl<W: Write> Screen<W> {
         if !finished.is_empty() || self.rows.is_empty() {
             bytes.push('\r');
             up(&mut bytes, self.cursor_row);
-            bytes.push_str("\x1b[J");
+            bytes.push_str(ERASE_BELOW);
             for line in finished {
                 bytes.push_str(&self.fitted(line));
                 bytes.push_str("\r\n");
@@ -139,7 +144,8 @@ impl<W: Write> Screen<W> {
         }
         if rows.len() < old {
             move_rows(bytes, at, rows.len());
-            bytes.push_str("\r\x1b[J");
+            bytes.push('\r');
+            bytes.push_str(ERASE_BELOW);
             at = rows.len();
         }
         self.cursor_row = at;
@@ -195,7 +201,7 @@ impl<W: Write> Screen<W> {
         } else {
             up(&mut bytes, rows_above_cursor + self.above.min(height));
         }
-        bytes.push_str("\x1b[J");
+        bytes.push_str(ERASE_BELOW);
         for line in &finished {
             bytes.push_str(&self.fitted(line));
             bytes.push_str("\r\n");
@@ -213,7 +219,8 @@ impl<W: Write> Screen<W> {
         }
         let mut bytes = String::from("\r");
         up(&mut bytes, self.cursor_row);
-        bytes.push_str("\x1b[J\x1b[?25h");
+        bytes.push_str(ERASE_BELOW);
+        bytes.push_str("\x1b[?25h");
         (self.rows, self.widths, self.cursor_row) = (Vec::new(), Vec::new(), 0);
         self.out.write_all(bytes.as_bytes())?;
         self.out.flush()
@@ -231,7 +238,8 @@ impl<W: Write> Screen<W> {
         let mut finished = tail(self.height);
         let most = self.height.saturating_sub(frame.rows.len());
         finished.drain(..finished.len().saturating_sub(most));
-        self.out.write_all(b"\x1b[H\x1b[J")?;
+        self.out.write_all(b"\x1b[H")?;
+        self.out.write_all(ERASE_BELOW.as_bytes())?;
         (self.rows, self.widths, self.cursor_row) = (Vec::new(), Vec::new(), 0);
         self.above = 0;
         self.draw(&finished, frame)

@@ -66,17 +66,36 @@ pub fn title(tool: &str, input: &Value) -> Title {
 }
 
 /// What a result comes to, where its text says less to the user than to the model.
-pub fn summary(tool: &str, content: &str) -> Option<String> {
-    let lines = content.lines().count();
-    let counted = |number: usize, thing: &str| {
-        format!("{number} {thing}{}", if number == 1 { "" } else { "s" })
+pub fn summary(tool: &str, input: &Value, content: &str) -> Option<String> {
+    let first = content.lines().next().unwrap_or_default().to_owned();
+    let counted = |word: &str, number: usize, thing: &str| {
+        format!("{word} {number} {thing}{}", if number == 1 { "" } else { "s" })
+    };
+    let found = |thing: &str| {
+        // What the tool says itself, or its lines without the remark at their end.
+        if first.starts_with("Found ") || first.starts_with("No ") {
+            return first.clone();
+        }
+        let is_remark = |line: &&str| line.starts_with('(') && line.ends_with(')');
+        counted("Found", content.lines().filter(|line| !is_remark(line)).count(), thing)
     };
     match tool {
-        "Read" => Some(format!("Read {}", counted(lines, "line"))),
-        "Glob" | "Grep" => Some(format!("Found {}", counted(lines, "line"))),
+        "Read" => match content.lines().filter(|line| is_numbered(line)).count() {
+            0 => Some(first),
+            lines => Some(counted("Read", lines, "line")),
+        },
+        "Glob" => Some(found("file")),
+        "Grep" if input["output_mode"] == "content" => Some(found("line")),
+        "Grep" => Some(found("file")),
         "TodoWrite" => Some("The list is updated".to_owned()),
         _ => None,
     }
+}
+
+/// Whether a line has its number before it.
+fn is_numbered(line: &str) -> bool {
+    let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    rest.len() < line.len() && rest.starts_with('\t')
 }
 
 #[cfg(test)]
@@ -95,5 +114,20 @@ mod tests {
         assert_eq!(shown("Edit", json!({"file_path": "/a"})), "Edit(/a)");
         assert_eq!(shown("mcp__docs__search", json!({})), "docs - search (MCP)()");
         assert_eq!(shown("Grep", json!({"pattern": "x", "path": "src"})), "Grep(x, path: src)");
+    }
+
+    #[test]
+    fn results_are_counted() {
+        let of = |tool: &str, content: &str| summary(tool, &json!({}), content).unwrap();
+        assert_eq!(of("Read", "/a (3 lines)\n1\tx\n2\ty\n3\tz\n"), "Read 3 lines");
+        assert_eq!(
+            of("Read", "/a exists but is empty (0 lines)"),
+            "/a exists but is empty (0 lines)"
+        );
+        assert_eq!(of("Glob", "/a\n/b\n(results are truncated)"), "Found 2 files");
+        assert_eq!(of("Grep", "Found 1 file\n/a"), "Found 1 file");
+        assert_eq!(of("Grep", "No files found"), "No files found");
+        let lines = summary("Grep", &json!({"output_mode": "content"}), "/a:1:x\n/a:2:x");
+        assert_eq!(lines.as_deref(), Some("Found 2 lines"));
     }
 }

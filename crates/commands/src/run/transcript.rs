@@ -32,21 +32,23 @@ const MAX_FILE: u64 = 4 << 20;
 fn plain_text<O: Outside>(desk: &Desk<O>) -> Result<String, CommandError> {
     let rows = desk.store().transcript(desk.session_id())?;
     let mut text = String::new();
-    for entry in shown(&rows) {
+    for entry in shown(desk.store(), desk.session_id(), &rows)? {
         text.push_str(&match entry.what {
             ShownEntry::User { text } => format!("> {}\n\n", text.replace('\n', "\n> ")),
             ShownEntry::Assistant { text } => format!("{text}\n\n"),
             ShownEntry::Thinking { text } => {
                 format!("<details><summary>Thinking</summary>\n\n{text}\n\n</details>\n\n")
             }
-            ShownEntry::Call { tool, input, result } => {
-                let result = result.map(|(content, failed)| {
+            ShownEntry::Call { tool, input, result, refused } => {
+                let refused = refused.map(|refused| format!("  {}\n", refused.words()));
+                let result = result.filter(|_| refused.is_none()).map(|(content, failed)| {
                     let mark = if failed { "error: " } else { "" };
                     let cut =
                         content.char_indices().nth(MAX_RESULT).map_or(content.len(), |(at, _)| at);
                     format!("  {mark}{}\n", content[..cut].replace('\n', "\n  "))
                 });
-                format!("* {tool} {input}\n{}\n", result.unwrap_or_default())
+                let came = refused.or(result).unwrap_or_default();
+                format!("* {tool} {input}\n{came}\n")
             }
             ShownEntry::Note { text } => format!("[{text}]\n\n"),
         });

@@ -1,6 +1,6 @@
 //! Questions of other stages: PermissionRequest hooks answer first, then the human.
 
-use ona_front::{AskRequest, Event, Human, HumanAnswer, Wants};
+use ona_front::{AskRequest, Event, Human, HumanAnswer, StageAnswer, Wants};
 use ona_store::{Decision, StoreError};
 use ona_tools::Asks;
 use ona_types::PermissionUpdate;
@@ -95,6 +95,7 @@ async fn ask_somebody(call: &mut Judgement<'_>, so_far: &[Answer], open: &Answer
         return allowed(consent).into();
     }
     let mut request = request(call, open);
+    request.answers = so_far.iter().map(told).collect();
     describe(call, &mut request);
     let only_human = so_far
         .iter()
@@ -140,6 +141,14 @@ fn request(call: &Judgement<'_>, open: &Answer) -> AskRequest {
         always_in: call.gate.governance.local_settings().display().to_string(),
         agent: call.gate.identity().agent_id.and(call.gate.identity().agent_type),
         ..AskRequest::new(wants, call.tool.name(), call.input.clone(), open.reason.as_str())
+    }
+}
+
+fn told(answer: &Answer) -> StageAnswer {
+    StageAnswer {
+        stage: answer.stage,
+        verdict: answer.verdict.as_str().to_owned(),
+        reason: answer.reason.clone(),
     }
 }
 

@@ -49,6 +49,10 @@ impl Platform for System {
         edit(Path::new(path))
     }
 
+    fn is_file(&self, path: &str) -> bool {
+        Path::new(path).is_file()
+    }
+
     fn suspend(&self) {
         ona_sandbox::suspend();
     }

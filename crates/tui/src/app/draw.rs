@@ -13,6 +13,8 @@ use crate::live::queue_rows;
 use crate::screen::Frame;
 use crate::status_bar::{self, Left};
 
+/// A terminal with fewer rows is low.
+const LOW: usize = 14;
 /// Rows of the prompt that are shown.
 const PROMPT_ROWS: usize = 12;
 
@@ -96,11 +98,20 @@ impl App {
         let mut rows = vec![Line::default()];
         if let Some((_, dialog)) = self.asks.front() {
             rows.push(self.border());
-            let shown = dialog.rows(columns, most.saturating_sub(3).max(4), &look);
+            // Above it is what runs; but in a low terminal every row is for the dialog.
+            let mut others = 1 + usize::from(self.asks.len() > 1);
+            if most < LOW {
+                rows.clear();
+                others -= 1;
+            }
+            let shown = dialog.rows(columns, most.saturating_sub(rows.len() + others), &look);
             let cursor = shown.cursor.map(|(row, column)| (rows.len() + row, column));
             rows.extend(shown.rows);
             if self.asks.len() > 1 {
-                let text = format!("{} more questions wait", self.asks.len() - 1);
+                let text = match self.asks.len() - 1 {
+                    1 => "1 more question waits".to_owned(),
+                    more => format!("{more} more questions wait"),
+                };
                 rows.push(Line::from(Span::styled(text, look.theme.style(Role::Dim))));
             }
             return Frame { rows, cursor };

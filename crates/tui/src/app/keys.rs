@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind};
-use ona_editor::keymap::{Action, Context, Key, Press};
+use ona_editor::keymap::{Action, Context, Key, Press, Pressed};
 use ona_editor::vim::VimOutcome;
 use ona_editor::{Content, Edit, HistorySearch, Outcome, Recalled};
 use ona_front::{Choice, HumanAnswer, Op};
@@ -27,7 +27,12 @@ impl App {
         if key.code != KeyCode::Esc && self.last_escape.take().is_some() {
             self.note = None;
         }
-        if !self.asks.is_empty() {
+        let draws = Press::Action(Action::AppRedraw);
+        if is_ctrl(&key, 'z') {
+            self.effects.push(Effect::Suspend);
+        } else if self.keymap.press(&mut Pressed::default(), &[Context::Global], key) == draws {
+            self.effects.push(Effect::Redraw);
+        } else if !self.asks.is_empty() {
             match self.guarded_until {
                 Some(until) if now < until => {
                     // Meant for the prompt, where it goes.
@@ -292,10 +297,6 @@ impl App {
             contexts.push(Context::Task);
         }
         contexts.extend([Context::Chat, Context::Global]);
-        if is_ctrl(&key, 'z') {
-            self.effects.push(Effect::Suspend);
-            return;
-        }
         match self.keymap.press(&mut self.pressed, &contexts, key) {
             Press::Action(action) => self.act(action, &key),
             Press::Pending => {}

@@ -1,7 +1,7 @@
 //! Questions that are answered with yes or no.
 
 use crossterm::event::{KeyCode, KeyEvent};
-use ona_front::{AskRequest, HumanAnswer};
+use ona_front::{AskRequest, HumanAnswer, listed};
 use ona_render::highlight::Look;
 use ona_render::text::{expand_tabs, fold_blank_lines, plain, wrap};
 use ona_render::theme::Role;
@@ -29,7 +29,8 @@ impl Confirm {
             let items = request.input[key].as_array().into_iter().flatten();
             items
                 .filter_map(|item| item.as_str())
-                .map(|item| format!("  {}", item.replace('\n', " ")))
+                .flat_map(listed)
+                .map(|row| format!("  {row}"))
                 .collect()
         };
         let mut text = vec![
@@ -58,9 +59,7 @@ impl Confirm {
         let items = request.input["unread"].as_array().into_iter().flatten();
         let mut text = vec!["This cannot be read, although it may forbid something:".to_owned()];
         text.extend(
-            items
-                .filter_map(|item| item.as_str())
-                .map(|item| format!("  {}", item.replace('\n', " "))),
+            items.filter_map(|item| item.as_str()).flat_map(listed).map(|row| format!("  {row}")),
         );
         Self {
             title: "Go on without a guard?".to_owned(),

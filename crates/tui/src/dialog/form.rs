@@ -1,16 +1,16 @@
 //! A form: its fields below each other. Enter sends it, Esc declines.
 
 use crossterm::event::{KeyCode, KeyEvent};
-use ona_front::{AskRequest, Field, HumanAnswer, fields, form_answer};
+use ona_front::{AskRequest, Field, Given, HumanAnswer, fields, form_answer};
 use ona_render::highlight::Look;
 use ona_render::text::{expand_tabs, fold_blank_lines, plain, truncate, wrap};
 use ona_render::theme::Role;
 use ratatui::text::{Line, Span};
-use serde_json::{Value, json};
+use serde_json::json;
 
+use super::input::Input;
 use super::scrolled::Scrolled;
 use super::{DialogOutcome, DialogRows, is_ctrl};
-use crate::field::TextField;
 
 /// A form.
 #[derive(Clone, Debug)]
@@ -18,7 +18,7 @@ pub struct FormDialog {
     title: String,
     text: String,
     fields: Vec<Field>,
-    said: Vec<TextField>,
+    inputs: Vec<Input>,
     at: usize,
     problem: Option<String>,
     /// The code of a sign-in is all there is of it.
@@ -33,15 +33,11 @@ impl FormDialog {
     pub(super) fn of_server(request: &AskRequest) -> Self {
         let fields = fields(&request.input["schema"]);
         let given = &request.input["given"];
-        let said = fields.iter().map(|field| match &given[&field.name] {
-            Value::Null => TextField::new(&field.default_text()),
-            Value::String(text) => TextField::new(text),
-            other => TextField::new(&other.to_string()),
-        });
+        let inputs = fields.iter().map(|field| Input::of(field, &given[&field.name])).collect();
         Self {
             title: "An MCP server asks".to_owned(),
             text: request.reason.clone(),
-            said: said.collect(),
+            inputs,
             fields,
             at: 0,
             problem: request.checks.first().cloned(),
@@ -61,7 +57,7 @@ impl FormDialog {
                  If the browser is on another machine, paste the address of the page it ends on, or the code."
             ),
             fields: fields(&json!({"properties": {"code": {"type": "string", "title": "Code"}}})),
-            said: vec![TextField::default()],
+            inputs: vec![Input::text()],
             at: 0,
             problem: request.checks.first().cloned(),
             is_code: true,
@@ -83,8 +79,8 @@ impl FormDialog {
             KeyCode::Tab | KeyCode::Down => self.at = (self.at + 1) % count,
             KeyCode::BackTab | KeyCode::Up => self.at = (self.at + count - 1) % count,
             _ => {
-                if let Some(field) = self.said.get_mut(self.at) {
-                    field.press(key);
+                if let Some(input) = self.inputs.get_mut(self.at) {
+                    input.press(key);
                     self.problem = None;
                 }
             }
@@ -93,11 +89,13 @@ impl FormDialog {
     }
 
     fn send(&mut self) -> DialogOutcome {
-        let said: Vec<String> = self.said.iter().map(TextField::text).collect();
-        if self.is_code && said.iter().all(|text| text.trim().is_empty()) {
+        let given: Vec<Given> = self.inputs.iter().map(Input::given).collect();
+        let is_empty =
+            |given: &Given| matches!(given, Given::Typed(text) if text.trim().is_empty());
+        if self.is_code && given.iter().all(is_empty) {
             return DialogOutcome::Open;
         }
-        match form_answer(&self.fields, &said) {
+        match form_answer(&self.fields, &given) {
             Ok(input) => DialogOutcome::Answered(HumanAnswer::Allow {
                 always: Vec::new(),
                 input: Some(input),
@@ -112,8 +110,8 @@ impl FormDialog {
     }
 
     pub(super) fn paste(&mut self, text: &str) {
-        if let Some(field) = self.said.get_mut(self.at) {
-            field.paste(text);
+        if let Some(input) = self.inputs.get_mut(self.at) {
+            input.paste(text);
         }
     }
 
@@ -143,7 +141,8 @@ impl FormDialog {
             (row + 2).saturating_sub(for_fields).min(fields.len().saturating_sub(for_fields));
         fields.drain(..skip);
         fields.truncate(for_fields);
-        let cursor = (!self.fields.is_empty()).then_some((rows.len() + row - skip, column));
+        let has_cursor = self.inputs.get(self.at).is_some_and(Input::has_cursor);
+        let cursor = has_cursor.then_some((rows.len() + row - skip, column));
         rows.extend(fields);
         rows.extend(foot);
         DialogRows { rows, cursor }
@@ -153,18 +152,22 @@ impl FormDialog {
     fn field_rows(&self, columns: usize, look: &Look<'_>) -> (Vec<Line<'static>>, (usize, usize)) {
         let mut rows = Vec::new();
         let mut cursor = (0, 0);
-        for (at, (field, said)) in self.fields.iter().zip(&self.said).enumerate() {
+        for (at, (field, input)) in self.fields.iter().zip(&self.inputs).enumerate() {
             let star = if field.needed { "*" } else { "" };
             let pointer = if at == self.at { "❯ " } else { "  " };
             let title = plain(&field.title).replace('\n', " ");
-            let (row, column) = said.row(&format!("{pointer}{title}{star}: "), columns, look);
+            let label = format!("{pointer}{title}{star}: ");
+            let (drawn, (row, column)) = input.rows(&label, at == self.at, columns, look);
             if at == self.at {
-                cursor = (rows.len(), column);
+                cursor = (rows.len() + row, column);
             }
-            rows.push(row);
+            rows.extend(drawn);
             if !self.is_code && at == self.at {
-                let about = plain(&format!("{}  {}", field.wanted, field.about)).replace('\n', " ");
-                let about = truncate(&format!("    {about}"), columns);
+                let about = match input.hint() {
+                    "" => format!("    {}  {}", field.wanted, field.about),
+                    hint => format!("    {hint}  {}", field.about),
+                };
+                let about = truncate(&plain(&about).replace('\n', " "), columns);
                 rows.push(Line::from(Span::styled(about, look.theme.style(Role::Dim))));
             }
         }

@@ -1,7 +1,7 @@
 //! Whether a call may run: what it would do, where, which stage asks and why.
 
 use crossterm::event::{KeyCode, KeyEvent};
-use ona_front::{AskRequest, HumanAnswer};
+use ona_front::{AskRequest, HumanAnswer, StageAnswer};
 use ona_render::diff;
 use ona_render::highlight::Look;
 use ona_render::markdown;
@@ -18,8 +18,27 @@ use crate::tool_view;
 
 /// Rows of the reason.
 const WHY_ROWS: usize = 3;
-/// Rows of what is asked about, in the lowest terminal: the first, a note, the last.
-const MIN_BODY: usize = 3;
+/// How much room there is, from enough to the least.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Room {
+    /// For everything.
+    Enough,
+    /// For one row of the reason, and no hint.
+    Less,
+    /// The rules of "always" stand with what is asked about.
+    Little,
+    /// So do the reason and the checks.
+    Least,
+}
+
+const ROOMS: [Room; 4] = [Room::Enough, Room::Less, Room::Little, Room::Least];
+
+impl Room {
+    /// Rows that what is asked about needs at least: the first, a note, the last.
+    fn body(self) -> usize {
+        if self < Self::Little { 3 } else { 2 }
+    }
+}
 
 /// What can be chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +58,8 @@ pub struct PermissionDialog {
     selected: usize,
     /// What the agent is told with a no.
     words: Option<TextField>,
+    /// What the stages said is shown in place of what is asked about.
+    explains: bool,
     scrolled: Scrolled,
 }
 
@@ -54,7 +75,8 @@ impl PermissionDialog {
         }
         options.push(Offer::No);
         let selected = options.len() - 1;
-        Self { request, options, selected, words: None, scrolled: Scrolled::default() }
+        let (words, scrolled) = (None, Scrolled::default());
+        Self { request, options, selected, words, explains: false, scrolled }
     }
 
     pub(super) fn is_typing(&self) -> bool {
@@ -106,6 +128,11 @@ impl PermissionDialog {
         if self.scrolled.press(key) {
             return DialogOutcome::Open;
         }
+        if is_ctrl(key, 'e') {
+            self.explains = !self.explains && !self.request.answers.is_empty();
+            self.scrolled = Scrolled::default();
+            return DialogOutcome::Open;
+        }
         let has = |wanted: Offer| self.options.contains(&wanted);
         match (key.code, letter(key)) {
             (_, Some('y' | 'Y')) => return self.answer(Offer::Yes),
@@ -138,43 +165,31 @@ impl PermissionDialog {
     }
 
     pub(super) fn rows(&self, columns: usize, most: usize, look: &Look<'_>) -> DialogRows {
-        let theme = look.theme;
-        let mut foot: Vec<Line<'static>> = Vec::new();
-        for check in &self.request.checks {
-            let role = if check.contains("not found") { Role::Warning } else { Role::Success };
-            foot.push(Line::from(Span::styled(
-                truncate(&one_line(check), columns),
-                theme.style(role),
-            )));
-        }
-        let stage = self.request.stage.map_or("ona", |stage| stage.as_str());
-        let why = format!("{stage}: {}", one_line(&self.request.reason));
-        let why = Line::from(Span::styled(why, theme.style(Role::Dim)));
-        foot.extend(wrap(why, columns, 2).into_iter().take(WHY_ROWS));
-        for (number, offer) in self.options.iter().enumerate() {
-            let (label, keys) = self.label(*offer);
-            let selected = number == self.selected && self.words.is_none();
-            foot.extend(option(number + 1, &label, keys, selected, columns, look));
-        }
-        let mut cursor = None;
-        match &self.words {
-            Some(words) => {
-                let (row, column) = words.row("No, and tell the agent: ", columns, look);
-                cursor = Some((foot.len(), column));
-                foot.push(row);
-            }
-            None => {
-                let hint = "Tab: no, and say what to do instead";
-                foot.push(Line::from(Span::styled(
-                    truncate(hint, columns),
-                    theme.style(Role::Dim),
-                )));
-            }
-        }
+        let fits =
+            |room: &&Room| 1 + room.body() + self.foot(columns, **room, look).0.len() <= most;
+        let room = *ROOMS.iter().find(fits).unwrap_or(&Room::Least);
+        let (foot, cursor) = self.foot(columns, room, look);
         let mut rows = vec![self.title(columns, look)];
-        let room = most.saturating_sub(foot.len() + 1).max(MIN_BODY);
+        let left = most.saturating_sub(foot.len() + 1).max(1);
+        rows.extend(self.scrolled.rows(self.middle(columns, left, room, look), left, look));
+        let cursor = cursor.map(|(row, column)| (rows.len() + row, column));
+        rows.extend(foot);
+        DialogRows { rows, cursor }
+    }
+
+    /// What is scrolled: what is asked about, or what the stages said, and what has no room below.
+    fn middle(
+        &self,
+        columns: usize,
+        left: usize,
+        room: Room,
+        look: &Look<'_>,
+    ) -> Vec<Line<'static>> {
+        if self.explains {
+            return self.stage_rows(columns, look);
+        }
         let mut body = self.body(columns, look);
-        if body.len() > room
+        if body.len() > left
             && let Some(diff) = &self.request.diff
         {
             body = diff::render(&diff.without_context(), columns, look, usize::MAX);
@@ -182,13 +197,87 @@ impl PermissionDialog {
         // What the model says about a command never takes the place of the command.
         let about = self.request.input["description"].as_str().filter(|_| self.is_command());
         let about = about.map_or_else(Vec::new, |about| text_rows(about, columns, look, Role::Dim));
-        if body.len() + about.len() <= room {
+        if body.len() + about.len() <= left {
             body.extend(about);
         }
-        rows.extend(self.scrolled.rows(body, room, look));
-        let cursor = cursor.map(|(row, column)| (rows.len() + row, column));
-        rows.extend(foot);
-        DialogRows { rows, cursor }
+        if room >= Room::Little && self.options.contains(&Offer::Always) {
+            let (label, _) = self.label(Offer::Always, Room::Enough);
+            body.extend(text_rows(&label, columns, look, Role::Dim));
+        }
+        if room == Room::Least {
+            body.extend(self.checks(columns, look));
+            body.extend(self.why(columns, WHY_ROWS, look));
+        }
+        body
+    }
+
+    /// What each stage has said, in the words of `ona why`.
+    fn stage_rows(&self, columns: usize, look: &Look<'_>) -> Vec<Line<'static>> {
+        let row = |answer: &StageAnswer| {
+            let StageAnswer { stage, verdict, reason } = answer;
+            let text = format!("{:<8} {verdict:<5} {}", stage.as_str(), one_line(reason));
+            text_rows(&text, columns, look, Role::Text)
+        };
+        self.request.answers.iter().flat_map(row).collect()
+    }
+
+    fn checks(&self, columns: usize, look: &Look<'_>) -> Vec<Line<'static>> {
+        let row = |check: &String| {
+            let role = if check.contains("not found") { Role::Warning } else { Role::Success };
+            let text = truncate(&one_line(check), columns);
+            Line::from(Span::styled(text, look.theme.style(role)))
+        };
+        self.request.checks.iter().map(row).collect()
+    }
+
+    fn why(&self, columns: usize, most: usize, look: &Look<'_>) -> Vec<Line<'static>> {
+        let stage = self.request.stage.map_or("ona", |stage| stage.as_str());
+        let why = format!("{stage}: {}", one_line(&self.request.reason));
+        let style = look.theme.style(Role::Dim);
+        match most {
+            1 => vec![Line::from(Span::styled(truncate(&why, columns), style))],
+            most => wrap(Line::from(Span::styled(why, style)), columns, 2)
+                .into_iter()
+                .take(most)
+                .collect(),
+        }
+    }
+
+    /// The rows below what is asked about, and the cursor among them.
+    fn foot(
+        &self,
+        columns: usize,
+        room: Room,
+        look: &Look<'_>,
+    ) -> (Vec<Line<'static>>, Option<(usize, usize)>) {
+        let mut foot: Vec<Line<'static>> = Vec::new();
+        if room < Room::Least {
+            foot.extend(self.checks(columns, look));
+            foot.extend(self.why(columns, if room == Room::Enough { WHY_ROWS } else { 1 }, look));
+        }
+        for (number, offer) in self.options.iter().enumerate() {
+            let (label, keys) = self.label(*offer, room);
+            let selected = number == self.selected && self.words.is_none();
+            foot.extend(option(number + 1, &label, keys, selected, columns, look));
+        }
+        let mut cursor = None;
+        if let Some(words) = &self.words {
+            let (row, column) = words.row("No, and tell the agent: ", columns, look);
+            cursor = Some((foot.len(), column));
+            foot.push(row);
+        } else if room == Room::Enough {
+            let explain = match (self.request.answers.is_empty(), self.explains) {
+                (true, _) => "",
+                (false, false) => " · Ctrl+E: what each stage said",
+                (false, true) => " · Ctrl+E: back",
+            };
+            let hint = format!("Tab: no, and say what to do instead{explain}");
+            foot.push(Line::from(Span::styled(
+                truncate(&hint, columns),
+                look.theme.style(Role::Dim),
+            )));
+        }
+        (foot, cursor)
     }
 
     fn title(&self, columns: usize, look: &Look<'_>) -> Line<'static> {
@@ -237,8 +326,9 @@ impl PermissionDialog {
         text_rows(&text, columns, look, Role::Text)
     }
 
-    fn label(&self, option: Offer) -> (String, &'static str) {
+    fn label(&self, option: Offer, room: Room) -> (String, &'static str) {
         match option {
+            Offer::Always if room >= Room::Little => ("Yes, always (as above)".to_owned(), "a"),
             Offer::Yes => ("Yes".to_owned(), "y"),
             Offer::YesAndEdits => ("Yes, and accept edits from then on".to_owned(), "e"),
             Offer::No => ("No".to_owned(), "n, Esc"),

@@ -25,6 +25,8 @@ pub struct QuestionDialog {
     /// The options that are chosen, of several.
     chosen: Vec<bool>,
     other: Option<TextField>,
+    /// Enter was pressed, and nothing is chosen.
+    nothing_chosen: bool,
     scrolled: Scrolled,
 }
 
@@ -38,6 +40,7 @@ impl QuestionDialog {
             selected: 0,
             chosen: Vec::new(),
             other: None,
+            nothing_chosen: false,
             scrolled: Scrolled::default(),
         };
         dialog.begin();
@@ -47,6 +50,7 @@ impl QuestionDialog {
     fn begin(&mut self) {
         self.selected = 0;
         self.other = None;
+        self.nothing_chosen = false;
         self.scrolled = Scrolled::default();
         self.chosen = vec![false; self.question().map_or(0, |question| question.options.len())];
     }
@@ -95,6 +99,7 @@ impl QuestionDialog {
             }
             return DialogOutcome::Open;
         }
+        self.nothing_chosen = false;
         let count = question.options.len() + 1;
         match (key.code, letter(key)) {
             (KeyCode::Esc, _) => {
@@ -111,9 +116,14 @@ impl QuestionDialog {
             (_, Some(' ')) if question.several => self.take(self.selected, &question),
             (KeyCode::Enter, _) if question.several => {
                 let labels = self.chosen_labels(&question);
-                match labels.is_empty() {
-                    true => self.take(self.selected, &question),
-                    false => self.give(labels.join(", ")),
+                match (labels.is_empty(), question.options.get(self.selected)) {
+                    (false, _) => self.give(labels.join(", ")),
+                    (true, None) => self.take(self.selected, &question),
+                    // Whoever confirms nothing has overlooked that options are ticked first.
+                    (true, Some(_)) => {
+                        self.nothing_chosen = true;
+                        DialogOutcome::Open
+                    }
                 }
             }
             (KeyCode::Enter, _) => self.take(self.selected, &question),
@@ -172,31 +182,29 @@ impl QuestionDialog {
             let line = Span::styled(expand_tabs(line).into_owned(), theme.style(Role::Heading));
             text.extend(wrap(Line::from(line), columns, 0));
         }
-        let options = question.options.len() + 1;
-        let room = most.saturating_sub(options * 2 + 3).max(2);
-        rows.extend(self.scrolled.rows(text, room, look));
         let other = (OTHER.to_owned(), "an answer of your own".to_owned());
-        for (at, (label, about)) in
-            question.options.iter().chain(std::iter::once(&other)).enumerate()
-        {
-            let is_selected = at == self.selected;
-            let pointer = if is_selected { "❯ " } else { "  " };
-            let mark = match (question.several, self.chosen.get(at)) {
-                (true, Some(true)) => "[x] ",
-                (true, Some(false)) => "[ ] ",
-                _ => "",
-            };
-            let style = theme.style(if is_selected { Role::Selected } else { Role::Text });
-            let label = format!("{pointer}{}. {mark}{}", at + 1, plain(label).replace('\n', " "));
-            let label = truncate(&label, columns);
-            let room = columns.saturating_sub(width(&label) + 2);
-            let mut spans = vec![Span::styled(label, style)];
-            if room > 8 && !about.is_empty() {
-                let about = truncate(&plain(about).replace('\n', " "), room);
-                spans.push(Span::styled(format!("  {about}"), theme.style(Role::Dim)));
-            }
-            rows.push(Line::from(spans));
+        let options: Vec<(String, String)> =
+            question.options.iter().chain(std::iter::once(&other)).cloned().collect();
+        // The hint below, and at least one row of the question.
+        let left = most.saturating_sub(rows.len() + 2).max(1);
+        let mut listed = Vec::new();
+        for (at, option) in options.iter().enumerate() {
+            listed.extend(self.option_rows(at, option, question.several, columns, look));
         }
+        if listed.len() > left {
+            // Without the rest of the selected one, and then those around it.
+            listed = (options.iter().enumerate())
+                .filter_map(|(at, one)| {
+                    self.option_rows(at, one, question.several, columns, look).into_iter().next()
+                })
+                .collect();
+            let first =
+                self.selected.saturating_sub(left / 2).min(listed.len().saturating_sub(left));
+            listed = listed.into_iter().skip(first).take(left).collect();
+        }
+        let room = most.saturating_sub(rows.len() + listed.len() + 1).max(1);
+        rows.extend(self.scrolled.rows(text, room, look));
+        rows.extend(listed);
         let mut cursor = None;
         match &self.other {
             Some(other) => {
@@ -205,16 +213,62 @@ impl QuestionDialog {
                 rows.push(row);
             }
             None => {
-                let hint = match question.several {
-                    true => "digits or space toggle · Enter confirms · Esc declines",
-                    false => "↑↓ Enter · 1-9 · Esc declines",
+                let (hint, role) = match (question.several, self.nothing_chosen) {
+                    (true, true) => ("nothing is chosen: digits or space toggle", Role::Warning),
+                    (true, false) => {
+                        ("digits or space toggle · Enter confirms · Esc declines", Role::Dim)
+                    }
+                    (false, _) => ("↑↓ Enter · 1-9 · Esc declines", Role::Dim),
                 };
-                rows.push(Line::from(Span::styled(
-                    truncate(hint, columns),
-                    theme.style(Role::Dim),
-                )));
+                let hint = truncate(hint, columns);
+                rows.push(Line::from(Span::styled(hint, theme.style(role))));
             }
         }
         DialogRows { rows, cursor }
+    }
+
+    /// The rows of an option: one, and what does not fit into it for the one that is selected.
+    fn option_rows(
+        &self,
+        at: usize,
+        (label, about): &(String, String),
+        several: bool,
+        columns: usize,
+        look: &Look<'_>,
+    ) -> Vec<Line<'static>> {
+        let theme = look.theme;
+        let is_selected = at == self.selected;
+        let pointer = if is_selected { "❯ " } else { "  " };
+        let mark = match (several, self.chosen.get(at)) {
+            (true, Some(true)) => "[x] ",
+            (true, Some(false)) => "[ ] ",
+            _ => "",
+        };
+        let style = theme.style(if is_selected { Role::Selected } else { Role::Text });
+        let whole = format!("{pointer}{}. {mark}{}", at + 1, plain(label).replace('\n', " "));
+        let about = plain(about).replace('\n', " ");
+        let first = truncate(&whole, columns);
+        let room = columns.saturating_sub(width(&first) + 2);
+        let fits = first == whole && width(&about) <= room;
+        let mut spans = vec![Span::styled(first, style)];
+        if room > 8 && !about.is_empty() && (fits || !is_selected) {
+            let about = format!("  {}", truncate(&about, room));
+            spans.push(Span::styled(about, theme.style(Role::Dim)));
+        }
+        let mut rows = vec![Line::from(spans)];
+        if is_selected && !fits {
+            let rest = match whole.len() > columns {
+                true => format!("{}  {about}", plain(label).replace('\n', " ")),
+                false => about,
+            };
+            let rest = Line::from(Span::styled(rest, theme.style(Role::Dim)));
+            rows.extend(wrap(rest, columns.saturating_sub(5).max(1), 0).into_iter().map(
+                |mut row| {
+                    row.spans.insert(0, Span::raw("     "));
+                    row
+                },
+            ));
+        }
+        rows
     }
 }

@@ -3,7 +3,8 @@
 use std::io;
 
 use ona_front::{
-    AskRequest, HumanAnswer, Op, Question, Wants, answered, chosen, fields, form_answer, questions,
+    AskRequest, Given, HumanAnswer, Op, Question, Wants, answered, chosen, fields, form_answer,
+    listed, questions,
 };
 use ona_render::diff::unified;
 use ona_render::text::{fold_blank_lines, plain};
@@ -75,9 +76,16 @@ impl Lines<'_> {
                     if all.get(said.len()).is_some_and(|field| field.takes(line)) {
                         said.push(line.to_owned());
                     }
-                    let done = (said.len() >= all.len()).then(|| match form_answer(&all, &said) {
-                        Ok(input) => HumanAnswer::Allow { always: Vec::new(), input: Some(input) },
-                        Err(_) => HumanAnswer::no(""),
+                    let done = (said.len() >= all.len()).then(|| {
+                        match form_answer(
+                            &all,
+                            &said.iter().cloned().map(Given::Typed).collect::<Vec<_>>(),
+                        ) {
+                            Ok(input) => {
+                                HumanAnswer::Allow { always: Vec::new(), input: Some(input) }
+                            }
+                            Err(_) => HumanAnswer::no(""),
+                        }
                     });
                     (done, Stage::Form { said })
                 }
@@ -116,6 +124,10 @@ impl Lines<'_> {
 /// What is asked.
 fn question_text(request: &AskRequest) -> String {
     let input = &request.input;
+    let list = |key: &str| -> String {
+        let items = input[key].as_array().into_iter().flatten().filter_map(|item| item.as_str());
+        items.flat_map(listed).map(|row| format!("  {row}\n")).collect()
+    };
     let mut text = match request.wants {
         Wants::Permission => {
             let body = match (&request.diff, input["command"].as_str(), input["plan"].as_str()) {
@@ -132,11 +144,6 @@ fn question_text(request: &AskRequest) -> String {
             format!("Allow {}? in {}\n{body}", request.tool, request.place)
         }
         Wants::Trust => {
-            let list = |key: &str| -> String {
-                let items =
-                    input[key].as_array().into_iter().flatten().filter_map(|item| item.as_str());
-                items.map(|item| format!("  {}\n", item.replace('\n', " "))).collect()
-            };
             let root = input["root"].as_str().unwrap_or_default();
             let also = list("also");
             let also = if also.is_empty() {
@@ -149,7 +156,10 @@ fn question_text(request: &AskRequest) -> String {
                 list("runs")
             )
         }
-        Wants::Unread => format!("Go on without guards that cannot be read? {}\n", input["unread"]),
+        Wants::Unread => format!(
+            "Go on without a guard?\nThis cannot be read, although it may forbid something:\n{}",
+            list("unread")
+        ),
         Wants::Code => format!("Sign in at {}\n", input["url"].as_str().unwrap_or_default()),
         Wants::Form | Wants::Answers => String::new(),
     };

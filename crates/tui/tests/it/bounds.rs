@@ -146,3 +146,21 @@ fn a_large_paste_is_quick_to_draw_and_is_sent_whole() {
     });
     assert_eq!(prompt.map(String::len), Some(large.len() + " what is this?".len()));
 }
+
+#[test]
+fn a_long_table_shows_its_head_and_its_end_while_it_arrives() {
+    let mut stage = Stage::at_work(80, 24);
+    let mut table = "| number | square |\n|---|---|\n".to_owned();
+    for number in 0..20_000_u64 {
+        table.push_str(&format!("| {number} | {} |\n", number * number));
+    }
+    stage.hears(text(&table));
+    let shown = stage.text();
+    assert!(shown.contains("│ 19999  │ 399960001 │"), "{shown}");
+    stage.hears_all([answered(""), turn_ended(Ending::Done), Event::Ready]);
+    let all = stage.all_text();
+    for row in ["│ number │ square    │", "│ 0      │ 0         │", "│ 19999  │ 399960001 │"]
+    {
+        assert!(all.contains(row), "{row}");
+    }
+}

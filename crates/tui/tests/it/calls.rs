@@ -93,7 +93,12 @@ fn several_calls_that_run() {
 fn calls_that_have_ended() {
     insta::assert_snapshot!(at_work_at_three_sizes(|stage| {
         stage.hears(started("a", "Read", json!({"file_path": "src/lexer.rs"})));
-        stage.hears(ended("a", "Read", "one\ntwo\nthree\n", false));
+        stage.hears(ended(
+            "a",
+            "Read",
+            "src/lexer.rs (3 lines)\n1\tone\n2\ttwo\n3\tthree\n",
+            false,
+        ));
         stage.hears(started("b", "Bash", json!({"command": "true"})));
         stage.hears(ended("b", "Bash", "", false));
         stage.hears(started("c", "TodoWrite", json!({"todos": []})));

@@ -1,6 +1,7 @@
 //! What fills the screen: the transcript and the diffs.
 
-use ona_front::{DiffSource, Event, FileFate, Op, Reply, Shown, ShownEntry};
+use ona_front::{DiffSource, Event, FileFate, Op, Refused, Reply, Shown, ShownEntry};
+use ona_types::gate::StageName;
 use serde_json::json;
 
 use crate::scenes::{ask, diff, permission, text};
@@ -15,12 +16,23 @@ fn transcript() -> Vec<Shown> {
             tool: "Bash".to_owned(),
             input: json!({"command": "cat src/parser.rs"}),
             result: Some((result.join("\n"), false)),
+            refused: None,
         },
         ShownEntry::Note { text: "the conversation was compacted".to_owned() },
         ShownEntry::Call {
             tool: "Read".to_owned(),
             input: json!({"file_path": "src/lexer.rs"}),
-            result: Some(("a\nb".to_owned(), false)),
+            result: Some(("src/lexer.rs (2 lines)\n1\ta\n2\tb".to_owned(), false)),
+            refused: None,
+        },
+        ShownEntry::Call {
+            tool: "Bash".to_owned(),
+            input: json!({"command": "rm -rf target"}),
+            result: Some(("[INTERNAL] denied".to_owned(), true)),
+            refused: Some(Refused {
+                stage: StageName::Rules,
+                reason: "denied by the rule Bash(rm *)".to_owned(),
+            }),
         },
         ShownEntry::Assistant { text: "It is in `next`.".to_owned() },
     ];

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ona_front::{AskRequest, HumanAnswer, Op};
+use ona_front::{AskRequest, HumanAnswer, Op, StageAnswer};
 use ona_types::gate::StageName;
 use serde_json::json;
 
@@ -197,4 +197,95 @@ fn what_changes_is_in_sight() {
         let changes = shown.contains("42 - ") || shown.contains("42 + ");
         assert!(changes, "at {columns}×{height}:\n{shown}");
     }
+}
+
+/// A call about which much is to be said.
+fn wordy() -> AskRequest {
+    let rules = ["git commit:*", "git push origin main", "cargo build --release --workspace"];
+    AskRequest {
+        suggestions: rules.iter().map(|words| rule("Bash", words)).collect(),
+        always_in: "/home/bob/engine/.claude/settings.local.json".to_owned(),
+        reason: "no rule matches, and the mode default asks about everything that no rule covers"
+            .to_owned(),
+        ..command(
+            "git commit -am fix &&\ngit push origin main &&\ncargo build --release --workspace",
+        )
+    }
+}
+
+#[test]
+fn every_answer_is_in_sight_in_the_lowest_terminals() {
+    for (columns, height) in [(40, 12), (40, 10), (40, 8), (40, 6), (80, 7), (400, 6)] {
+        let mut stage = Stage::at_work(columns, height);
+        stage.hears(ask(wordy()));
+        let first = stage.text();
+        for wanted in ["Allow Bash?", "1. Yes", "2. Yes, always", "3. No"] {
+            assert!(first.contains(wanted), "{wanted} at {columns}×{height}:\n{first}");
+        }
+        // The rest can be scrolled to.
+        let mut seen = first;
+        for _ in 0..20 {
+            stage.press("pagedown");
+            seen.push_str(&stage.text());
+        }
+        let seen: String = seen.split_whitespace().collect();
+        for wanted in ["gitcommit-amfix", "--workspace", ".claude/settings.loc", "rules:norule"] {
+            assert!(seen.contains(wanted), "{wanted} at {columns}×{height}:\n{seen}");
+        }
+    }
+}
+
+#[test]
+fn a_question_in_a_low_terminal() {
+    let mut stage = Stage::at_work(40, 12);
+    stage.hears(ask(wordy()));
+    insta::assert_snapshot!(stage.text());
+}
+
+fn with_answers() -> AskRequest {
+    let answer = |stage: StageName, verdict: &str, reason: &str| StageAnswer {
+        stage,
+        verdict: verdict.to_owned(),
+        reason: reason.to_owned(),
+    };
+    AskRequest {
+        answers: vec![
+            answer(StageName::Input, "pass", "the input matches the tool's schema"),
+            answer(StageName::Hooks, "pass", "no hook matched"),
+            answer(StageName::Rules, "ask", "no rule matches: the mode default asks"),
+        ],
+        ..with_always(command("cargo test"))
+    }
+}
+
+#[test]
+fn what_each_stage_said() {
+    insta::assert_snapshot!(at_work_at_three_sizes(|stage| {
+        stage.hears(ask(with_answers()));
+        stage.press("ctrl+e");
+    }));
+}
+
+#[test]
+fn what_each_stage_said_is_no_answer() {
+    let mut stage = Stage::at_work(80, 24);
+    stage.hears(ask(with_answers()));
+    stage.take_sent();
+    stage.press("ctrl+e");
+    assert!(stage.text().contains("no hook matched"), "{}", stage.text());
+    stage.press("ctrl+e");
+    assert!(!stage.text().contains("no hook matched"), "{}", stage.text());
+    assert_eq!(stage.take_sent(), []);
+}
+
+#[test]
+fn a_dialog_can_be_suspended_and_drawn_anew() {
+    let mut stage = Stage::at_work(80, 24);
+    stage.hears(ask(command("cargo test")));
+    stage.take_sent();
+    stage.app.key(crate::stage::event_of("ctrl+z"), std::time::Instant::now());
+    assert!(stage.app.gives_terminal_away());
+    stage.press("ctrl+l");
+    assert!(stage.text().contains("Allow Bash?"), "{}", stage.text());
+    assert_eq!(stage.take_sent(), []);
 }

@@ -265,3 +265,111 @@ fn what_would_run_is_in_sight_however_much_there_is() {
         }
     }
 }
+
+#[test]
+fn nothing_chosen_is_no_answer() {
+    let mut stage = Stage::at_work(80, 24);
+    stage.hears(ask(question(true)));
+    stage.take_sent();
+    stage.press("enter");
+    assert_eq!(stage.take_sent(), []);
+    assert!(stage.text().contains("nothing is chosen"), "{}", stage.text());
+    assert!(!stage.text().contains("[x]"), "{}", stage.text());
+    stage.press("2");
+    assert!(!stage.text().contains("nothing is chosen"), "{}", stage.text());
+    stage.press("enter");
+    let answers = &given(&mut stage)["answers"];
+    assert_eq!(answers["Which of these files may change?"], "The lexer");
+}
+
+#[test]
+fn what_a_narrow_row_has_no_room_for_is_told_of_the_selected_option() {
+    let mut stage = Stage::at_work(40, 24);
+    stage.hears(ask(question(false)));
+    stage.press("down");
+    let shown = stage.text().split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(shown.contains("It would be the better place, and takes longer"), "{shown}");
+}
+
+#[test]
+fn every_dialog_has_its_choices_in_a_low_terminal() {
+    for (columns, height) in [(40, 12), (40, 10), (80, 8)] {
+        for (request, wanted) in [
+            (question(false), &["Which of", "1. The parser", "4. Other"][..]),
+            (question(true), &["Which of", "1. [ ] The parser", "4. Other"]),
+            (trust(), &["Do you trust", "1. Yes", "2. No"]),
+            (form(), &["❯ Name*:", "Enter sends"]),
+        ] {
+            let mut stage = Stage::at_work(columns, height);
+            stage.hears(ask(request));
+            let shown = stage.text();
+            for wanted in wanted {
+                assert!(shown.contains(wanted), "{wanted} at {columns}×{height}:\n{shown}");
+            }
+        }
+    }
+}
+
+fn choices() -> AskRequest {
+    let input = json!({"schema": {
+        "properties": {
+            "size": {"type": "string", "title": "Size", "enum": ["s", "m", "l"], "enumNames": ["Small", "Medium", "Large"]},
+            "tags": {"type": "array", "title": "Tags", "items": {"type": "string", "enum": ["new", "old, worn", "blue"]}},
+            "news": {"type": "boolean", "title": "News", "default": false},
+        },
+        "required": ["size"],
+    }});
+    AskRequest::new(Wants::Form, "elicitation", input, "shop: What would you like?")
+}
+
+#[test]
+fn values_are_chosen_in_a_form() {
+    let mut stage = Stage::at_work(80, 24);
+    stage.hears(ask(choices()));
+    stage.take_sent();
+    assert!(stage.text().contains("❯ Size*: ‹ not chosen ›"), "{}", stage.text());
+    stage.press("enter");
+    assert_eq!(stage.take_sent(), [], "a size is needed");
+    stage.press("right");
+    stage.press("right");
+    stage.press("tab");
+    stage.press("2");
+    stage.press("right");
+    stage.types(" ");
+    stage.press("tab");
+    stage.types("y");
+    stage.press("enter");
+    let expected = json!({"size": "m", "tags": ["old, worn", "blue"], "news": true});
+    assert_eq!(given(&mut stage), expected);
+}
+
+#[test]
+fn a_letter_finds_a_value() {
+    let mut stage = Stage::at_work(80, 24);
+    stage.hears(ask(choices()));
+    stage.types("l");
+    assert!(stage.text().contains("‹ Large ›"), "{}", stage.text());
+    stage.press("left");
+    assert!(stage.text().contains("‹ Medium ›"), "{}", stage.text());
+    stage.press("backspace");
+    assert!(stage.text().contains("‹ not chosen ›"), "{}", stage.text());
+}
+
+#[test]
+fn a_form_with_values_to_choose() {
+    insta::assert_snapshot!(at_work_at_three_sizes(|stage| {
+        stage.hears(ask(choices()));
+        stage.press("right");
+        stage.press("tab");
+        stage.press("2");
+    }));
+}
+
+#[test]
+fn the_line_breaks_of_what_would_run_are_seen() {
+    let mut stage = Stage::new(80, 24);
+    let runs = ["hooks in .claude/settings.json", "  hooks.Stop: date\n\n\nrm -rf ~\necho x"];
+    let input = json!({"root": "/home/bob/engine", "runs": runs, "also": ["permissions.allow in x", "  permissions.allow: Bash(rm *)"]});
+    stage.hears(ask(AskRequest::new(Wants::Trust, "trust", input, "")));
+    insta::assert_snapshot!(stage.text());
+}

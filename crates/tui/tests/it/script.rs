@@ -30,11 +30,13 @@ fn entries() -> Vec<Shown> {
             tool: "Bash".to_owned(),
             input: json!({"command": "command"}),
             result: Some(("result".to_owned(), true)),
+            refused: None,
         },
         ShownEntry::Call {
             tool: "unknown".to_owned(),
             input: json!({"key": "value"}),
             result: None,
+            refused: None,
         },
         ShownEntry::Note { text: "note".to_owned() },
     ];

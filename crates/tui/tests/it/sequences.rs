@@ -64,8 +64,14 @@ fn acts(c: char) -> bool {
     c.is_control()
 }
 
+/// How the screen erases what is below the cursor.
+const ERASES: &str = "\x1b[K\x1b7\x1b[B\x1b[J\x1b8";
+
 /// The length of a sequence that the screen makes.
 fn own_sequence(text: &str) -> Option<usize> {
+    if text.starts_with(ERASES) {
+        return Some(ERASES.len());
+    }
     if let Some(command) = text.strip_prefix("\u{1b}]") {
         // The title and a notification, as the runner writes them.
         let end = command.find(acts)?;

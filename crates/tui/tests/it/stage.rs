@@ -364,7 +364,7 @@ fn shown(begin: fn(usize, usize) -> Stage, act: impl Fn(&mut Stage)) -> String {
 }
 
 /// The event of a key, such as `ctrl+r`, `shift+tab` or `x`.
-fn event_of(key: &str) -> KeyEvent {
+pub fn event_of(key: &str) -> KeyEvent {
     let (modifiers, name) = match key.rsplit_once('+') {
         Some(("ctrl", name)) => (KeyModifiers::CONTROL, name),
         Some(("alt", name)) => (KeyModifiers::ALT, name),

@@ -126,3 +126,22 @@ fn a_resource_of_a_server_and_an_agent_can_be_named() {
     answers(&pty, "ask @agent-gardener about it", "Asked.");
     assert!(last_told(&server).contains("wants the agent `gardener`"), "{}", last_told(&server));
 }
+
+#[test]
+fn a_picture_that_is_dropped_on_the_terminal_is_attached() {
+    let (project, server) = (project(), model([Reply::say("A pixel.")]));
+    project.file("a dot.png", STANDARD.decode(PNG).unwrap());
+    let pty = start(&project, &server, &[]);
+    let path = project.path("a dot.png").display().to_string();
+    pty.send("look at ");
+    pty.paste(&path.replace(' ', "\\ "));
+    pty.wait_for("dot.png\"");
+    pty.key(Key::Enter);
+    pty.wait_for("A pixel.");
+    let told = last_told(&server);
+    assert!(told.contains(r#""type":"image""#) && told.contains("image/png"), "{told}");
+    // What does not exist stays what it is.
+    ready(&pty);
+    pty.paste("/nowhere/x.png");
+    pty.wait_for("> /nowhere/x.png");
+}

@@ -217,3 +217,42 @@ fn a_tool_of_a_server_is_asked_about_by_its_name() {
     assert_eq!(local_settings(&project)["permissions"]["allow"], json!(["mcp__small__greet"]));
     assert!(result(&project, "toolu_g").contains("Hello, Ada"));
 }
+
+#[test]
+fn ctrl_e_shows_what_each_stage_said() {
+    let (project, server) = asked();
+    let pty = start(&project, &server, &[]);
+    dialog(&pty);
+    pty.key(Key::Ctrl('e'));
+    let shown = pty.wait_for("hooks    pass  no hook matched");
+    assert!(shown.contains("input    pass"), "{shown}");
+    assert!(!project.path("made").exists());
+    pty.key(Key::Ctrl('e'));
+    pty.wait_for("\n  mkdir made\n");
+    pty.send("n");
+    pty.wait_for("Done.");
+}
+
+#[test]
+fn a_refusal_keeps_its_stage_in_the_transcript_and_in_the_next_session() {
+    let (project, server) = asked();
+    let pty = start(&project, &server, &["--disallowedTools", "Bash(mkdir *)"]);
+    pty.line("go");
+    pty.wait_for("Done.");
+    let refusal = "denied by rules: ";
+    pty.wait_whole(refusal);
+    ready(&pty);
+    pty.key(Key::Ctrl('o'));
+    pty.wait_until(|screen| screen.contains("transcript ·") && screen.contains(refusal));
+    pty.send("q");
+    ready(&pty);
+    pty.line("/exit");
+    pty.wait_exit();
+    for more in [&["--continue"][..], &["--continue", "--fork-session"]] {
+        let pty = start(&project, &server, more);
+        let shown = pty.wait_whole(refusal);
+        assert!(shown.contains("Bash(mkdir made)"), "{shown}");
+        pty.line("/exit");
+        pty.wait_exit();
+    }
+}

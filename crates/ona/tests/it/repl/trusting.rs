@@ -83,3 +83,27 @@ fn blank_lines_and_escapes_do_not_hide_a_command() {
     assert!(shown.contains("echo harmless") && shown.contains("touch evil"), "{shown}");
     assert!(!String::from_utf8_lossy(&pty.raw()).contains("\u{1b}[2J touch"));
 }
+
+#[test]
+fn it_shows_lines_arguments_and_rules_as_they_are() {
+    let (project, server) = (project(), model([]));
+    let settings = json!({
+        "hooks": {"Stop": hook("", "date\nrm -rf x")},
+        "permissions": {"allow": ["Bash(npm test)"]},
+    });
+    project.file(".claude/settings.json", settings.to_string());
+    let servers = json!({"mcpServers": {"docs": {
+        "command": "npx", "args": ["-y", "docs; date"], "env": {"LD_PRELOAD": "./x.so"},
+    }}});
+    project.file(".mcp.json", servers.to_string());
+    let pty = project.pty([""; 0], with(&server));
+    let shown = pty.wait_for(ASKS);
+    for wanted in [
+        "hooks.Stop: date ⏎\n        rm -rf x\n",
+        "npx -y 'docs; date'",
+        "LD_PRELOAD=./x.so",
+        "permissions.allow: Bash(npm test)",
+    ] {
+        assert!(shown.contains(wanted), "{wanted}:\n{shown}");
+    }
+}
