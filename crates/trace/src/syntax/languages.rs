@@ -115,10 +115,11 @@ const LANGUAGES: &[Language] = &[
         visibility: Visibility::Exported,
     },
     Language {
+        // Whatever is JavaScript is TypeScript with JSX as well, and a grammar takes half a megabyte.
         name: "javascript",
         extensions: &["js", "jsx", "mjs", "cjs"],
         interpreters: &["node", "bun"],
-        grammar: || tree_sitter_javascript::LANGUAGE.into(),
+        grammar: || tree_sitter_typescript::LANGUAGE_TSX.into(),
         definitions: JAVASCRIPT,
         visibility: Visibility::Exported,
     },
@@ -153,15 +154,16 @@ const LANGUAGES: &[Language] = &[
         visibility: Visibility::SaysPublic,
     },
     Language {
+        // What is C is nearly always C++ as well.
         name: "c",
         extensions: &["c"],
         interpreters: &[],
-        grammar: || tree_sitter_c::LANGUAGE.into(),
+        grammar: || tree_sitter_cpp::LANGUAGE.into(),
         definitions: C,
         visibility: Visibility::NotStatic,
     },
     Language {
-        // A header may be either; what is C is nearly always C++ as well.
+        // A header may be either.
         name: "cpp",
         extensions: &["cc", "cpp", "cxx", "c++", "h", "hh", "hpp", "hxx", "ipp"],
         interpreters: &[],
