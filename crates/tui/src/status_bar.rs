@@ -59,8 +59,8 @@ fn parts(status: &Status) -> Vec<Part> {
         tasks => parts.push(part(format!("{tasks} tasks (/tasks)"), Role::Dim)),
     }
     let intent = match status.intent.as_deref() {
-        None => "no intent selected",
-        Some("") => "no intents",
+        None => "not selected",
+        Some("") => "none",
         Some(id) => id,
     };
     parts.push(part(format!("intent {}", plain(intent).replace('\n', " ")), Role::Dim));

@@ -12,6 +12,7 @@
 //! cargo xtask mcp         ona's MCP server and the official client
 //! cargo xtask keyring     ona with a real keyring
 //! cargo xtask torment     random keys and resizes for the interactive session
+//! cargo xtask pictures    pictures of the interactive session for the documentation
 //! ```
 //!
 //! The tests of this package (`tests/it`) check the workspace itself: its
@@ -31,6 +32,7 @@ mod licences;
 mod mcp;
 mod metadata;
 mod needs;
+mod pictures;
 mod process;
 mod spdx;
 mod test;
@@ -81,6 +83,10 @@ enum Chore {
     Keyring,
     /// Send random keys, pastes and resizes to the interactive session, and look for panics and hangs
     Torment(torment::Args),
+    /// Draw the pictures of the interactive session in docs/pictures again
+    ///
+    /// Needs tmux; installs it with apt-get if possible.
+    Pictures,
 }
 
 fn main() -> ExitCode {
@@ -93,6 +99,7 @@ fn main() -> ExitCode {
         Chore::Mcp(args) => mcp::run(root, &args),
         Chore::Keyring => keyring::run(root),
         Chore::Torment(args) => torment::run(root, &args),
+        Chore::Pictures => pictures::run(root),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

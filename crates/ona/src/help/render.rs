@@ -15,7 +15,8 @@ pub fn page(markdown: &str, linked: Linked<'_>) -> String {
     let mut lines = markdown.lines().peekable();
     let mut blocks: Vec<String> = Vec::new();
     while let Some(line) = lines.next() {
-        if line.trim().is_empty() || line.starts_with("<!--") {
+        // Pictures are for the documentation in a browser.
+        if line.trim().is_empty() || line.starts_with("<!--") || line.starts_with("![") {
             continue;
         }
         if line.starts_with("```") {

@@ -1,7 +1,8 @@
-//! Measures and torments the interactive session of a binary in a pseudo-terminal.
+//! Measures, torments and draws the interactive session of a binary in a terminal.
 //!
 //!   terminal bench ONA            prints the figures, one a line
 //!   terminal fuzz ONA SECONDS     random keys, pastes and resizes; fails if ona ends, hangs or leaves the terminal as it is not
+//!   terminal pictures ONA DIR     pictures for the documentation; needs tmux
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -10,6 +11,8 @@
     clippy::disallowed_methods,
     reason = "a chore: a failure here is a failed run"
 )]
+
+mod pictures;
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -36,7 +39,10 @@ fn main() {
     match args.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["bench", ona] => bench(Path::new(ona)),
         ["fuzz", ona, seconds] => fuzz(Path::new(ona), seconds.parse().expect("seconds")),
-        _ => panic!("usage: terminal bench ONA | terminal fuzz ONA SECONDS"),
+        ["pictures", ona, into] => pictures::draw(Path::new(ona), Path::new(into)),
+        _ => panic!(
+            "usage: terminal bench ONA | terminal fuzz ONA SECONDS | terminal pictures ONA DIR"
+        ),
     }
 }
 
