@@ -46,6 +46,15 @@ impl History {
         &self.entries
     }
 
+    /// The newest entry that goes on after these words; after one of them, the one before it.
+    pub fn completion(&self, words: &str, after: Option<&str>) -> Option<&str> {
+        let mut fitting = self.entries.iter().rev().map(String::as_str);
+        if let Some(after) = after {
+            fitting.find(|entry| *entry == after)?;
+        }
+        fitting.find(|entry| entry.starts_with(words) && *entry != words && Some(*entry) != after)
+    }
+
     /// Goes back to the end and forgets the draft, as when the prompt was submitted or cleared.
     pub fn leave(&mut self) {
         self.at = None;
@@ -182,6 +191,16 @@ mod tests {
 
     fn history() -> History {
         History::new(["one", "two", "two", " ", "Three two"].map(str::to_owned))
+    }
+
+    #[test]
+    fn words_are_completed_from_the_newest_entry_on() {
+        let history = History::new(["!ls", "!cargo test", "!ls -l", "ls"].map(str::to_owned));
+        assert_eq!(history.completion("!l", None), Some("!ls -l"));
+        assert_eq!(history.completion("!l", Some("!ls -l")), Some("!ls"));
+        assert_eq!(history.completion("!l", Some("!ls")), None);
+        assert_eq!(history.completion("!ls", None), Some("!ls -l"));
+        assert_eq!(history.completion("!x", None), None);
     }
 
     #[test]

@@ -109,6 +109,8 @@ pub struct App {
     told_vim: Option<&'static str>,
     history: History,
     search: Option<HistorySearch>,
+    /// What was typed of a command line, and what Tab has made of it.
+    completed: Option<(String, String)>,
     images: BTreeMap<u32, Attachment>,
     stash: Option<Content>,
     popup: Option<Popup>,
@@ -174,6 +176,7 @@ impl App {
             told_vim: None,
             history: History::new([]),
             search: None,
+            completed: None,
             images: BTreeMap::new(),
             stash: None,
             popup: None,

@@ -305,6 +305,10 @@ impl App {
     }
 
     fn type_key(&mut self, key: &KeyEvent) {
+        if key.code == KeyCode::Tab && self.editor.text().starts_with('!') {
+            self.complete_shell();
+            return;
+        }
         let Some(letter) = Key::of(key).and_then(Key::typed) else { return };
         if letter == '?' && self.editor.is_empty() {
             self.overlay = Some(Overlay::Keys);

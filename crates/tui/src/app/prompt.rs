@@ -79,6 +79,23 @@ impl App {
         self.update_popup();
     }
 
+    /// Tab in a command line of one's own: an earlier one that begins so, and with every further Tab the one before.
+    pub(super) fn complete_shell(&mut self) {
+        let text = self.editor.text();
+        let (typed, last) = match self.completed.take() {
+            Some((typed, last)) if last == text => (typed, Some(last)),
+            _ => (text, None),
+        };
+        let earlier = self.history.completion(&typed, last.as_deref()).map(str::to_owned);
+        match earlier.or(last) {
+            Some(line) => {
+                self.editor.set_text(&line);
+                self.completed = Some((typed, line));
+            }
+            None => self.note("no earlier command line begins so"),
+        }
+    }
+
     /// Enter.
     pub(super) fn submit(&mut self) {
         if self.editor.newline_for_backslash() {

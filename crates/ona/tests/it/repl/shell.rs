@@ -192,3 +192,24 @@ fn esc_interrupts_a_command_line_of_ones_own() {
     ready(&pty);
     answers(&pty, "!echo $((20 + 22))", "42");
 }
+
+#[test]
+fn tab_completes_a_command_line_from_earlier_ones() {
+    let (project, server) = (project(), model([]));
+    let pty = start(&project, &server, &[]);
+    for line in ["!echo first", "!echo second"] {
+        pty.line(line);
+        pty.wait_whole(&format!("⎿  {}", &line[6..]));
+        ready(&pty);
+    }
+    typed(&pty, "!ec");
+    pty.key(Key::Tab);
+    pty.wait_for("> !echo second");
+    pty.key(Key::Tab);
+    pty.wait_for("> !echo first");
+    pty.key(Key::Tab);
+    pty.key(Key::Ctrl('u'));
+    typed(&pty, "!nothing like it");
+    pty.key(Key::Tab);
+    pty.wait_for("no earlier command line begins so");
+}
