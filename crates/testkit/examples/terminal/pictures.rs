@@ -21,7 +21,7 @@ const MARGIN: f64 = 12.0;
 const BACKGROUND: &str = "#1b1d23";
 const FOREGROUND: &str = "#d7dae0";
 /// What stands in place of the temporary directory.
-const HOME: &str = "/home/ada/greeter";
+const HOME: &str = "/home/bob/greeter";
 const COLOURS: [&str; 16] = [
     "#1b1d23", "#e06c75", "#98c379", "#e5c07b", "#61afef", "#c678dd", "#56b6c2", "#d7dae0",
     "#5c6370", "#ef7a84", "#a9d78a", "#f0cf8c", "#78bdf7", "#d48ae8", "#6ccbd6", "#ffffff",
