@@ -103,10 +103,12 @@ fn bench(ona: &Path) {
     start();
     let start_ms = median((0..STARTS).map(|_| start()).collect());
     let open_ms = open_long_session(&project);
-    let (key_median_ms, key_p99_ms) = keys_while_streaming(&project);
+    let (key_median_ms, key_p99_ms) = keys_while_streaming(&project, &paragraphs());
+    let (_, table_key_p99_ms) = keys_while_streaming(&project, &table());
     let (first_mb, last_mb) = long_day(&project);
     println!("start_ms {start_ms}\nopen_ms {open_ms}");
     println!("key_median_ms {key_median_ms}\nkey_p99_ms {key_p99_ms}");
+    println!("table_key_p99_ms {table_key_p99_ms}");
     println!("early_mb {first_mb}\nlate_mb {last_mb}");
 }
 
@@ -155,14 +157,21 @@ fn open_long_session(project: &Project) -> f64 {
     median((0..5).map(|_| open()).collect())
 }
 
-/// Types while 500 tokens a second stream in: the median and the 99th percentile of the time until a key is seen.
-fn keys_while_streaming(project: &Project) -> (f64, f64) {
+/// A long answer of many paragraphs.
+fn paragraphs() -> String {
     let words: String = (0..20_000).map(|number| format!("word{number} ")).collect();
-    let text: String = words
-        .as_bytes()
-        .chunks(400)
-        .map(|part| format!("{}\n\n", String::from_utf8_lossy(part)))
-        .collect();
+    let parts = words.as_bytes().chunks(400);
+    parts.map(|part| format!("{}\n\n", String::from_utf8_lossy(part))).collect()
+}
+
+/// An answer that is one long table.
+fn table() -> String {
+    let rows = (0..10_000).map(|number| format!("| word{number} | about {number} | `x` |\n"));
+    format!("| word | what | code |\n|---|---|---|\n{}", rows.collect::<String>())
+}
+
+/// Types while 500 tokens a second stream in: the median and the 99th percentile of the time until a key is seen.
+fn keys_while_streaming(project: &Project, text: &str) -> (f64, f64) {
     let model = Model::start(project, &[json!({"text": text, "pause_ms": 2})]);
     let pty = project.pty([""; 0], options(&model.url));
     pty.wait_for(USABLE);
