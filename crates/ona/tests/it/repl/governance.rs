@@ -61,7 +61,7 @@ fn the_phase_is_shown_and_changed_where_its_conditions_are_met() {
 fn intents_are_listed_and_selected() {
     let project = intents::governed();
     let pty = start_alone(&project);
-    pty.wait_for("intent no intent selected");
+    pty.wait_for("intent not selected");
     let shown = answers(&pty, "/intent", "no intent is selected");
     assert!(shown.contains("INT-001") && shown.contains("Limit the login"), "{shown}");
     ready(&pty);
