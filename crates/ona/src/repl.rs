@@ -282,6 +282,7 @@ fn interface_facts(terminal: &TerminalFacts) -> Facts {
             "iTerm.app" | "ghostty" | "WezTerm" => Notifies::Osc9,
             _ => Notifies::Bell,
         },
+        reaction: terminal.reaction,
         first_prompt: None,
         first_command: None,
         slash_commands: true,

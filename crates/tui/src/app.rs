@@ -2,13 +2,13 @@
 
 mod draw;
 mod events;
+mod guard;
 mod keys;
 mod prompt;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
-use crossterm::event::KeyCode;
 use ona_editor::keymap::{Keymap, Pressed};
 use ona_editor::{Content, Editor, History, HistorySearch, vim::Vim};
 use ona_front::{CommandInfo, Op, Preferences, Status};
@@ -26,6 +26,7 @@ use crate::menu::MenuView;
 use crate::pager::Pager;
 use crate::platform::{Facts, Notifies};
 use crate::popup::Popup;
+use guard::Guard;
 
 /// Blocks that are kept to be drawn again after a change of the width.
 const KEPT_BLOCKS: usize = 300;
@@ -35,12 +36,6 @@ const PAIR: Duration = Duration::from_secs(2);
 const NOTE: Duration = Duration::from_secs(4);
 /// The front end has waited for the user for this long: hooks are told.
 const WAITING: Duration = Duration::from_secs(60);
-/// A dialog takes no key for this long if the user was typing when it came.
-const GUARD: Duration = Duration::from_millis(600);
-/// A key that is held down begins to repeat after up to 660 ms.
-const HELD_AT_FIRST: Duration = Duration::from_millis(700);
-/// And then comes again at least as often as this.
-const HELD_ON: Duration = Duration::from_millis(120);
 
 /// Something for the terminal or the core to do.
 #[derive(Clone, Debug, PartialEq)]
@@ -140,10 +135,7 @@ pub struct App {
     last_escape: Option<Instant>,
     last_kill: Option<Instant>,
     last_key: Instant,
-    /// Until then a dialog takes no key.
-    guarded_until: Option<Instant>,
-    /// The key that has answered the last dialog, and until when it counts as still held down.
-    held: Option<(KeyCode, Instant)>,
+    guard: Guard,
     told_waiting: bool,
     focused: bool,
     /// The turn was interrupted by the user.
@@ -157,6 +149,7 @@ impl App {
     /// The interface of a terminal of this size.
     pub fn new(facts: Facts, columns: usize, height: usize, now: Instant) -> Self {
         let theme = Theme::new(ThemeName::Auto, facts.depth, facts.light);
+        let guard = Guard::new(facts.reaction);
         Self {
             light: facts.light,
             first_prompt: facts.first_prompt.clone(),
@@ -201,8 +194,7 @@ impl App {
             last_escape: None,
             last_kill: None,
             last_key: now,
-            guarded_until: None,
-            held: None,
+            guard,
             told_waiting: false,
             focused: true,
             interrupted: false,
@@ -236,6 +228,9 @@ impl App {
         {
             self.note = None;
         }
+        if let Some(key) = self.guard.due(now) {
+            self.answer_with(&key);
+        }
         let waits = self.opened && self.ready && self.asks.is_empty() && !self.leaving;
         if waits && !self.told_waiting && now.saturating_duration_since(self.last_key) >= WAITING {
             self.told_waiting = true;
@@ -247,6 +242,11 @@ impl App {
 
     /// When the next tick is due.
     pub fn next_tick(&self) -> Duration {
+        let tick = self.usual_tick();
+        self.guard.next(self.now).map_or(tick, |waiting| waiting.min(tick))
+    }
+
+    fn usual_tick(&self) -> Duration {
         match (self.is_busy(), self.preferences.prefers_reduced_motion) {
             (true, false) => Duration::from_millis(120),
             (true, true) => Duration::from_secs(1),

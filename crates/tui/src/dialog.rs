@@ -75,6 +75,23 @@ impl Dialog {
         }
     }
 
+    /// Whether a letter or a digit is an answer now.
+    pub fn answers(&self, key: &KeyEvent) -> bool {
+        let Some(letter) = letter(key).filter(|_| !self.is_typing()) else { return false };
+        match self {
+            Self::Permission(dialog) => dialog.takes(letter),
+            Self::Question(dialog) => dialog.takes(letter),
+            Self::Form(_) => false,
+            Self::Confirm(_) => matches!(letter, 'y' | 'Y' | 'n' | 'N' | '1' | '2'),
+        }
+    }
+
+    /// Whether a letter or a digit goes through the options, or toggles one.
+    pub fn steps(&self, key: &KeyEvent) -> bool {
+        let Self::Question(dialog) = self else { return false };
+        letter(key).is_some_and(|letter| dialog.steps(letter))
+    }
+
     /// A key.
     pub fn press(&mut self, key: &KeyEvent) -> DialogOutcome {
         match self {

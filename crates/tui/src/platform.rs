@@ -42,6 +42,8 @@ pub struct Facts {
     pub version: &'static str,
     /// Whether notifications are sent to the terminal, and how, where the settings say `auto`.
     pub notifies: Notifies,
+    /// How long it takes to see a dialog: keys before that are not for it. Zero for a program that types.
+    pub reaction: std::time::Duration,
     /// The first prompt, from the command line.
     pub first_prompt: Option<String>,
     /// A command line that runs first, as if it was chosen.

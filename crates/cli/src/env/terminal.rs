@@ -1,6 +1,11 @@
 //! What the environment says about the terminal.
 
+use std::time::Duration;
+
 use super::{Variable, text};
+
+/// Nobody answers a dialog sooner.
+const REACTION: Duration = Duration::from_millis(150);
 
 macro_rules! variables {
     ($($name:ident = $variable:literal, $default:literal, $meaning:literal;)*) => {
@@ -19,6 +24,7 @@ variables! {
     TERM_PROGRAM = "TERM_PROGRAM", "unset", "The terminal's name, where it sets it: it decides how notifications are sent.";
     KITTY = "KITTY_WINDOW_ID", "unset", "Set by kitty: notifications are sent its way.";
     SCREEN_READER = "ONA_SCREEN_READER", "0", "1: plain lines for a screen reader, as with --plain.";
+    DIALOG_DELAY = "ONA_DIALOG_DELAY_MS", "150", "Keys that come sooner after a dialog has appeared are not for it: they go into the prompt. 0: for programs that type; every key counts at once.";
 }
 
 /// How many colours a terminal shows.
@@ -49,6 +55,8 @@ pub struct TerminalFacts {
     pub kitty: bool,
     /// Whether plain lines are wanted.
     pub plain: bool,
+    /// How long it takes to see a dialog.
+    pub reaction: Duration,
 }
 
 /// Reads it.
@@ -58,13 +66,14 @@ pub fn terminal_facts() -> TerminalFacts {
         set(&TERM_PROGRAM),
         !set(&KITTY).is_empty(),
         set(&SCREEN_READER) == "1",
+        set(&DIALOG_DELAY).parse().map_or(REACTION, Duration::from_millis),
     )
 }
 
 impl TerminalFacts {
-    fn with(self, program: String, kitty: bool, reader: bool) -> Self {
+    fn with(self, program: String, kitty: bool, reader: bool, reaction: Duration) -> Self {
         let kitty = kitty || self.term.contains("kitty");
-        Self { program, kitty, plain: self.plain || reader, ..self }
+        Self { program, kitty, plain: self.plain || reader, reaction, ..self }
     }
 }
 
@@ -88,6 +97,7 @@ fn facts(term: &str, colorterm: &str, colorfgbg: &str, colour: bool) -> Terminal
         program: String::new(),
         kitty: false,
         plain: term == "dumb",
+        reaction: REACTION,
     }
 }
 

@@ -28,7 +28,8 @@ impl Default for PtyOptions {
             rows: 40,
             cols: 120,
             term: "xterm-256color".to_owned(),
-            env: Vec::new(),
+            // A test answers as soon as it sees a dialog.
+            env: vec![("ONA_DIALOG_DELAY_MS".into(), "0".into())],
             background: None,
             deadline: Duration::from_secs(30),
         }

@@ -21,6 +21,9 @@ const PROMPT_ROWS: usize = 12;
 impl App {
     /// The live rows.
     pub fn frame(&mut self) -> Frame {
+        if !self.asks.is_empty() {
+            self.guard.is_drawn(self.now);
+        }
         let most = self.height.saturating_sub(1).max(3);
         let bottom = self.bottom(most);
         let room = most.saturating_sub(bottom.rows.len());

@@ -9,7 +9,7 @@ use ona_render::stream::Piece;
 use ona_render::text::plain;
 use ratatui::text::Line;
 
-use super::{App, Effect, GUARD, Overlay};
+use super::{App, Effect, Overlay};
 use crate::blocks::{Block, EndedCall, NoteKind};
 use crate::dialog::Dialog;
 use crate::diff_view::DiffView;
@@ -23,7 +23,13 @@ impl App {
         self.now = now;
         match event {
             Event::Ask { ask, request } => self.ask(ask, request),
-            Event::AskEnded { ask } => self.asks.retain(|(number, _)| *number != ask),
+            Event::AskEnded { ask } => {
+                let front = self.asks.front().map(|(number, _)| *number);
+                self.asks.retain(|(number, _)| *number != ask);
+                if front == Some(ask) {
+                    self.next_dialog();
+                }
+            }
             Event::TurnStarted { .. } => {
                 self.interrupted = false;
                 self.live.busy = None;
@@ -131,14 +137,17 @@ impl App {
             }
             _ => "ona has a question".to_owned(),
         };
-        // Whoever is typing right now does not mean the dialog.
-        let typing =
-            !self.editor.is_empty() && self.now.saturating_duration_since(self.last_key) < GUARD;
-        if typing && self.asks.is_empty() {
-            self.guarded_until = Some(self.now + GUARD);
-        }
         self.asks.push_back((number, Dialog::new(request)));
+        if self.asks.len() == 1 {
+            self.next_dialog();
+        }
         self.notify(&text);
+    }
+
+    /// Another dialog is at the front. Whoever is typing right now does not mean it.
+    pub(super) fn next_dialog(&mut self) {
+        let is_typing = !self.editor.is_empty() && self.guard.is_typing(self.last_key, self.now);
+        self.guard.comes(self.now, is_typing);
     }
 
     /// The answer that streams in is over: its last rows, and its pieces.

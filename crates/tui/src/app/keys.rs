@@ -33,14 +33,7 @@ impl App {
         } else if self.keymap.press(&mut Pressed::default(), &[Context::Global], key) == draws {
             self.effects.push(Effect::Redraw);
         } else if !self.asks.is_empty() {
-            match self.guarded_until {
-                Some(until) if now < until => {
-                    // Meant for the prompt, where it goes.
-                    self.guarded_until = Some(until.max(now + super::GUARD / 2));
-                    self.type_into_prompt(key);
-                }
-                _ => self.dialog_key(key),
-            }
+            self.dialog_key(key);
         } else if self.overlay.is_some() {
             self.overlay_key(key);
         } else {
@@ -79,8 +72,8 @@ impl App {
         u16::try_from(self.columns.saturating_sub(2).max(1)).unwrap_or(u16::MAX)
     }
 
-    fn type_into_prompt(&mut self, key: KeyEvent) {
-        if let Some(letter) = letter(&key) {
+    fn type_into_prompt(&mut self, key: &KeyEvent) {
+        if let Some(letter) = letter(key) {
             self.editor.insert(letter.encode_utf8(&mut [0; 4]));
         } else if key.code == KeyCode::Backspace {
             self.editor.apply(Edit::DeleteCharBackward, self.editor_width());
@@ -88,39 +81,63 @@ impl App {
     }
 
     fn dialog_key(&mut self, key: KeyEvent) {
-        if key.code == KeyCode::BackTab
-            && !self.asks.front().is_some_and(|(_, dialog)| dialog.is_typing())
-        {
+        let now = self.now;
+        let Some((_, dialog)) = self.asks.front() else { return };
+        let (fills_in, answers) = (dialog.is_typing(), dialog.answers(&key));
+        if key.code == KeyCode::BackTab && !fills_in {
             self.send(Op::CycleMode);
             return;
         }
-        if self.is_held(&key) {
+        let is_text =
+            letter(&key).is_some() || matches!(key.code, KeyCode::Enter | KeyCode::Backspace);
+        // Enter confirms the letter before it; another letter makes a word of it.
+        if let Some(waiting) = self.guard.take_waiting() {
+            match letter(&key) {
+                Some(_) => {
+                    self.type_into_prompt(&waiting);
+                    self.guard.typed(now);
+                }
+                None => {
+                    self.answer_with(&waiting);
+                    if key.code == KeyCode::Enter {
+                        return;
+                    }
+                }
+            }
+        }
+        let means_nothing = letter(&key).is_some() && !answers && !fills_in && !self.steps(&key);
+        if is_text && (self.guard.keeps_off(now) || means_nothing) {
+            self.guard.typed(now);
+            self.type_into_prompt(&key);
+        } else if fills_in && key.code == KeyCode::Enter && self.guard.is_new(now) {
+            // Nobody fills in a form so fast.
+        } else if !(answers && self.guard.waits(key, now)) {
+            self.answer_with(&key);
+        }
+    }
+
+    /// Whether a letter goes through the options of the dialog.
+    fn steps(&self, key: &KeyEvent) -> bool {
+        self.asks.front().is_some_and(|(_, dialog)| dialog.steps(key))
+    }
+
+    /// Gives a key to the dialog.
+    pub(super) fn answer_with(&mut self, key: &KeyEvent) {
+        let Some((ask, dialog)) = self.asks.front_mut() else { return };
+        // Esc only says no.
+        if key.code != KeyCode::Esc && !dialog.is_typing() && self.guard.is_held(key, self.now) {
             return;
         }
-        let Some((ask, dialog)) = self.asks.front_mut() else { return };
         let ask = *ask;
-        if let DialogOutcome::Answered(answer) = dialog.press(&key) {
+        if let DialogOutcome::Answered(answer) = dialog.press(key) {
             self.asks.pop_front();
-            self.guarded_until = None;
-            self.held = Some((key.code, self.now + super::HELD_AT_FIRST));
+            self.guard.answered(key.code, self.now);
+            self.next_dialog();
             let stops = matches!(&answer, HumanAnswer::Deny { stop: true, .. });
             self.send(Op::Answer { ask, answer });
             if stops {
                 self.interrupt();
             }
-        }
-    }
-
-    /// Whether it is the key of the last answer, still held down: it says nothing about this dialog. Esc only says no.
-    fn is_held(&mut self, key: &KeyEvent) -> bool {
-        let is_text = self.asks.front().is_some_and(|(_, dialog)| dialog.is_typing());
-        match &mut self.held {
-            Some((code, until)) if *code == key.code && key.code != KeyCode::Esc && !is_text => {
-                let held = key.kind == KeyEventKind::Repeat || self.now < *until;
-                *until = self.now + super::HELD_ON;
-                held
-            }
-            _ => false,
         }
     }
 

@@ -106,6 +106,19 @@ impl PermissionDialog {
         })
     }
 
+    /// Whether a letter or a digit is an answer.
+    pub(super) fn takes(&self, letter: char) -> bool {
+        let has = |wanted: Offer| self.options.contains(&wanted);
+        match letter.to_ascii_lowercase() {
+            'y' | 'n' => true,
+            'a' => has(Offer::Always),
+            'e' => has(Offer::YesAndEdits),
+            digit => digit
+                .to_digit(10)
+                .is_some_and(|at| (1..=self.options.len()).contains(&(at as usize))),
+        }
+    }
+
     pub(super) fn press(&mut self, key: &KeyEvent) -> DialogOutcome {
         if is_ctrl(key, 'c') {
             return DialogOutcome::Answered(HumanAnswer::Deny {

@@ -63,6 +63,20 @@ impl QuestionDialog {
         self.other.is_some()
     }
 
+    /// Whether a digit is an answer, where one option is chosen.
+    pub(super) fn takes(&self, letter: char) -> bool {
+        self.question().is_some_and(|question| {
+            let options = question.options.len();
+            let number = letter.to_digit(10).map(|number| number as usize);
+            !question.several && number.is_some_and(|number| (1..=options).contains(&number))
+        })
+    }
+
+    /// Whether a letter or a digit goes through the options, toggles one, or opens a field.
+    pub(super) fn steps(&self, letter: char) -> bool {
+        matches!(letter, 'j' | 'k' | ' ') || letter.is_ascii_digit()
+    }
+
     fn give(&mut self, answer: String) -> DialogOutcome {
         let Some(question) = self.question() else { return DialogOutcome::Open };
         self.answers.push((question.text.clone(), answer));

@@ -2,12 +2,15 @@
 
 use std::time::Duration;
 
-use ona_front::{AskRequest, HumanAnswer, Op, StageAnswer};
+use ona_front::{AskRequest, HumanAnswer, Op, StageAnswer, Wants};
+use ona_render::theme::Depth;
+use ona_tui::Facts;
+use ona_tui::screen::Reflow;
 use ona_types::gate::StageName;
 use serde_json::json;
 
 use crate::scenes::{ask, diff, permission, rule};
-use crate::stage::{Stage, at_work_at_three_sizes};
+use crate::stage::{Stage, at_work_at_three_sizes, facts};
 
 fn command(command: &str) -> AskRequest {
     permission("Bash", json!({"command": command, "description": "Run the tests of the parser"}))
@@ -111,19 +114,101 @@ fn one_key_is_an_answer() {
     assert_eq!(answer(&["tab", "n", "o", "t", "enter"]), HumanAnswer::no("not"));
 }
 
+/// A session at work whose user needs a moment to see a dialog.
+fn guarded() -> Stage {
+    let reaction = Duration::from_millis(150);
+    let facts = Facts { reaction, ..facts(Depth::True, Reflow::Cuts) };
+    let mut stage = Stage::with(facts, 80, 24);
+    stage.begins_to_work();
+    stage
+}
+
+/// Types with so many milliseconds between the keys.
+fn types_slowly(stage: &mut Stage, text: &str, pause: u64) {
+    for letter in text.chars() {
+        stage.types(&letter.to_string());
+        stage.waits(Duration::from_millis(pause));
+    }
+}
+
+fn answers(stage: &mut Stage) -> Vec<HumanAnswer> {
+    let answer = |op| match op {
+        Op::Answer { answer, .. } => Some(answer),
+        _ => None,
+    };
+    stage.take_sent().into_iter().filter_map(answer).collect()
+}
+
 #[test]
 fn whoever_types_does_not_answer() {
-    let mut stage = Stage::at_work(80, 24);
-    stage.types("yes, and ");
+    for pause in [60, 400, 1_000] {
+        let mut stage = guarded();
+        types_slowly(&mut stage, "yes, and ", pause);
+        stage.hears(ask(command("rm -rf target")));
+        types_slowly(&mut stage, "yay", pause);
+        assert_eq!(answers(&mut stage), [], "the letters are for the prompt");
+        stage.waits(Duration::from_secs(2));
+        stage.press("n");
+        stage.waits(Duration::from_millis(300));
+        assert_eq!(answers(&mut stage), [HumanAnswer::no("")]);
+        assert!(stage.text().contains("> yes, and yay"), "{}", stage.text());
+    }
+}
+
+#[test]
+fn keys_from_before_a_dialog_could_be_read_are_not_for_it() {
+    let mut stage = guarded();
     stage.hears(ask(command("rm -rf target")));
-    stage.take_sent();
-    stage.types("yay");
-    assert_eq!(stage.take_sent(), [], "the letters are for the prompt");
-    stage.waits(Duration::from_secs(2));
+    stage.press("y");
+    stage.waits(Duration::from_secs(3));
+    assert_eq!(answers(&mut stage), []);
+    stage.press("y");
+    stage.waits(Duration::from_millis(300));
+    assert_eq!(answers(&mut stage), [HumanAnswer::yes()]);
+    assert!(stage.text().contains("> y"), "{}", stage.text());
+}
+
+#[test]
+fn a_word_is_no_answer() {
+    for (word, pause) in [("yes", 50), ("why does it fail", 60), ("/why", 150), ("/status", 150)] {
+        let mut stage = guarded();
+        stage.hears(ask(with_always(command("rm -rf target"))));
+        stage.waits(Duration::from_secs(1));
+        types_slowly(&mut stage, word, pause);
+        assert_eq!(answers(&mut stage), [], "{word}");
+        stage.waits(Duration::from_secs(2));
+        stage.press("esc");
+        assert_eq!(answers(&mut stage), [HumanAnswer::no("")]);
+        assert!(stage.text().contains(&format!("> {word}")), "{}", stage.text());
+    }
+}
+
+#[test]
+fn a_letter_by_itself_or_with_enter_is_an_answer() {
+    let mut stage = guarded();
+    stage.hears(ask(command("cargo test")));
+    stage.waits(Duration::from_millis(400));
+    stage.press("y");
+    assert_eq!(answers(&mut stage), [], "a word may follow");
+    stage.waits(Duration::from_millis(250));
+    assert_eq!(answers(&mut stage), [HumanAnswer::yes()]);
+    stage.hears(ask(command("cargo build")));
+    stage.waits(Duration::from_secs(1));
     stage.press("n");
-    let no = Op::Answer { ask: 1, answer: HumanAnswer::no("") };
-    assert_eq!(stage.take_sent(), [no]);
-    assert!(stage.text().contains("> yes, and yay"), "{}", stage.text());
+    stage.press("enter");
+    assert_eq!(answers(&mut stage), [HumanAnswer::no("")]);
+}
+
+#[test]
+fn trust_is_not_given_by_what_is_typed_at_the_start() {
+    let facts = Facts { reaction: Duration::from_millis(150), ..facts(Depth::True, Reflow::Cuts) };
+    let mut stage = Stage::bare(facts, 80, 24);
+    let input = json!({"root": "/home/bob/engine", "runs": ["hooks"], "also": []});
+    stage.hears(ask(AskRequest::new(Wants::Trust, "trust", input, "")));
+    types_slowly(&mut stage, "why does it fail", 40);
+    stage.waits(Duration::from_secs(3));
+    assert_eq!(answers(&mut stage), []);
+    assert!(stage.text().contains("Do you trust"), "{}", stage.text());
 }
 
 #[test]

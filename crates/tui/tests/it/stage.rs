@@ -62,6 +62,7 @@ pub fn facts(depth: Depth, reflow: Reflow) -> Facts {
         home: Some("/home/bob".to_owned()),
         version: "1.2.3",
         notifies: Notifies::Osc9,
+        reaction: Duration::ZERO,
         first_prompt: None,
         first_command: None,
         slash_commands: true,
