@@ -79,6 +79,8 @@ impl Interrupts {
                 };
                 sender.send_replace(number);
                 remote.send(Op::Quit);
+                // The interface waits for it.
+                ona_sandbox::end_editor();
                 sleep(GIT_GRACE).await;
                 ona_repo::git::give_up();
                 sleep(LAST_GRACE).await;

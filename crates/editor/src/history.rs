@@ -88,7 +88,7 @@ impl History {
 
     fn keep(&mut self, shown: &Content) {
         let entry = self.at.and_then(|at| self.entries.get(at));
-        if entry.is_none_or(|entry| *shown != Content::from(entry.as_str())) {
+        if entry.is_none_or(|entry| shown.text() != *entry) {
             self.draft = shown.clone();
         }
     }

@@ -62,6 +62,9 @@ enum Last {
     Yanked(Range<usize>),
 }
 
+/// An earlier prompt of more bytes is huge.
+const HUGE: usize = 10_000;
+
 impl Editor {
     /// An empty one.
     pub fn new() -> Self {
@@ -149,6 +152,16 @@ impl Editor {
     /// Replaces everything; the cursor goes to the end. It can be undone.
     pub fn set_text(&mut self, text: &str) {
         self.set_content(&text.into());
+    }
+
+    /// Replaces everything with an earlier prompt. A huge one becomes a chip: it would fill the screen, and every key would
+    /// have to go through it.
+    pub fn recall(&mut self, text: &str) {
+        if text.len() <= HUGE {
+            return self.set_text(text);
+        }
+        self.pastes = self.pastes.saturating_add(1);
+        self.set_content(&Chip::pasted(self.pastes, text).into());
     }
 
     /// Replaces everything with a draft; the cursor goes to the end. It can be undone.

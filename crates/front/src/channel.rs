@@ -301,9 +301,8 @@ impl CoreEnd {
         let answer = tokio::select! {
             answer = receiver => answer.ok(),
             () = self.events.closed() => None,
-            () = cancel.cancelled() => {
-                Some(HumanAnswer::Deny { feedback: "interrupted".to_owned(), stop: true })
-            }
+            // Nobody has decided anything.
+            () = cancel.cancelled() => Some(HumanAnswer::unasked("interrupted")),
         };
         answer.unwrap_or_else(|| HumanAnswer::unasked("the front end has disconnected"))
     }
@@ -385,7 +384,7 @@ mod tests {
         let cancel = core.running();
         client.send(Op::Interrupt);
         let said = core.ask(question(), &cancel).await;
-        assert_eq!(said, HumanAnswer::Deny { feedback: "interrupted".into(), stop: true });
+        assert_eq!(said, HumanAnswer::unasked("interrupted"), "nobody has said no");
         assert!(!core.begin().is_cancelled(), "the next thing is not interrupted");
         drop(events);
         let said = core.ask(question(), &core.begin()).await;

@@ -273,7 +273,11 @@ impl Refused {
     /// The stage and the reason, in one line.
     pub fn words(&self) -> String {
         let reason = self.reason.split_whitespace().collect::<Vec<_>>().join(" ");
-        format!("denied by {}: {reason}", self.stage.as_str())
+        let stage = self.stage.as_str();
+        match reason.starts_with("denied by ") {
+            true => format!("{stage}: {reason}"),
+            false => format!("denied by {stage}: {reason}"),
+        }
     }
 }
 

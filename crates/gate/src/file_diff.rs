@@ -11,8 +11,18 @@ const MAX_SHOWN: usize = 400;
 /// Files larger than this are not compared.
 const MAX_BYTES: usize = 4 << 20;
 
-/// The change from one content to another; `None` if there is none, or if it is not one of text.
+/// The change from one content to another, as far as it is shown afterwards; `None` if there is none, or if it is not one
+/// of text.
 pub fn file_diff(path: &str, old: Option<&[u8]>, new: Option<&[u8]>) -> Option<FileDiff> {
+    diff_up_to(MAX_SHOWN, path, old, new)
+}
+
+/// The whole change, for whoever is to agree to it.
+pub(crate) fn whole_diff(path: &str, old: Option<&[u8]>, new: Option<&[u8]>) -> Option<FileDiff> {
+    diff_up_to(usize::MAX, path, old, new)
+}
+
+fn diff_up_to(most: usize, path: &str, old: Option<&[u8]>, new: Option<&[u8]>) -> Option<FileDiff> {
     let fate = match (old, new) {
         (None, None) => return None,
         (None, Some(_)) => FileFate::Created,
@@ -34,10 +44,11 @@ pub fn file_diff(path: &str, old: Option<&[u8]>, new: Option<&[u8]>) -> Option<F
         hunks: Vec::new(),
         left_out: 0,
     };
-    let mut room = MAX_SHOWN;
+    let mut room = most;
+    let ends = LineEnds::of(&old, &new);
     // Hunks whose common lines would overlap are one.
     for group in hunks.chunk_by(|one, next| next.old.start - one.old.end <= 2 * CONTEXT) {
-        let mut hunk = together(group, &old, &new);
+        let mut hunk = together(group, &old, &new, ends);
         let shown = hunk.lines.len().min(room);
         diff.left_out += hunk.lines.len() - shown;
         room -= shown;
@@ -50,7 +61,7 @@ pub fn file_diff(path: &str, old: Option<&[u8]>, new: Option<&[u8]>) -> Option<F
 }
 
 /// Neighbouring hunks with the common lines around and between them.
-fn together(group: &[ranges::Hunk], old: &[&[u8]], new: &[&[u8]]) -> Hunk {
+fn together(group: &[ranges::Hunk], old: &[&[u8]], new: &[&[u8]], ends: LineEnds) -> Hunk {
     let first = group.first().map_or(0..0, |hunk| hunk.old.clone());
     let first_new = group.first().map_or(0, |hunk| hunk.new.start);
     let before = first.start.min(CONTEXT);
@@ -59,21 +70,47 @@ fn together(group: &[ranges::Hunk], old: &[&[u8]], new: &[&[u8]]) -> Hunk {
     let mut lines = Vec::new();
     let mut at = first.start - before;
     for hunk in group {
-        lines.extend(signed(Sign::Same, &old[at..hunk.old.start]));
-        lines.extend(signed(Sign::Removed, &old[hunk.old.clone()]));
-        lines.extend(signed(Sign::Added, &new[hunk.new.clone()]));
+        lines.extend(signed(Sign::Same, &old[at..hunk.old.start], ends));
+        lines.extend(signed(Sign::Removed, &old[hunk.old.clone()], ends));
+        lines.extend(signed(Sign::Added, &new[hunk.new.clone()], ends));
         at = hunk.old.end;
     }
-    lines.extend(signed(Sign::Same, &old[at..at + after]));
+    lines.extend(signed(Sign::Same, &old[at..at + after], ends));
     Hunk { old_start: first.start - before + 1, new_start: first_new - before + 1, lines }
 }
 
-fn signed<'l>(sign: Sign, lines: &'l [&'l [u8]]) -> impl Iterator<Item = DiffLine> + 'l {
+fn signed<'l>(
+    sign: Sign,
+    lines: &'l [&'l [u8]],
+    ends: LineEnds,
+) -> impl Iterator<Item = DiffLine> + 'l {
     lines.iter().map(move |line| {
         let text = String::from_utf8_lossy(line);
-        let text = text.trim_end_matches(['\n', '\r']).to_owned();
+        let text = text.trim_end_matches('\n');
+        let text = match (text.strip_suffix('\r'), ends) {
+            (Some(text), LineEnds::Alike) => text.to_owned(),
+            (Some(text), LineEnds::Differ) => format!("{text}␍"),
+            (None, _) => text.to_owned(),
+        };
         DiffLine { sign, text }
     })
+}
+
+/// Whether all lines of both contents end in the same way. Otherwise the ends are shown: they may be all that differs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum LineEnds {
+    Alike,
+    Differ,
+}
+
+impl LineEnds {
+    fn of(old: &[&[u8]], new: &[&[u8]]) -> Self {
+        let returns = |line: &&&[u8]| line.ends_with(b"\r\n");
+        let complete = |line: &&&[u8]| line.ends_with(b"\n");
+        let all = old.iter().chain(new).filter(complete);
+        let with = old.iter().chain(new).filter(returns).count();
+        if with == 0 || with == all.count() { Self::Alike } else { Self::Differ }
+    }
 }
 
 /// The same without secrets.
@@ -133,5 +170,20 @@ mod tests {
         let new = "x\n".repeat(MAX_SHOWN + 7);
         let diff = file_diff("a", None, Some(new.as_bytes())).unwrap();
         assert_eq!((diff.left_out, diff.added), (7, MAX_SHOWN + 7));
+    }
+
+    #[test]
+    fn whoever_agrees_to_a_change_sees_all_of_it() {
+        let new = "x\n".repeat(MAX_SHOWN + 7);
+        let diff = whole_diff("a", None, Some(new.as_bytes())).unwrap();
+        assert_eq!((diff.left_out, diff.hunks[0].lines.len()), (0, MAX_SHOWN + 7));
+    }
+
+    #[test]
+    fn line_ends_are_shown_where_they_differ() {
+        let diff = file_diff("a", Some(b"same\r\nx\r\n"), Some(b"same\r\ny\r\n")).unwrap();
+        assert_eq!(shown(&diff), "@1,1\n same\n-x\n+y\n");
+        let diff = file_diff("a", Some(b"same\r\n"), Some(b"same\n")).unwrap();
+        assert_eq!(shown(&diff), "@1,1\n-same␍\n+same\n");
     }
 }

@@ -131,10 +131,11 @@ fn live(live: &Live, facts: Facts, start: Start) -> Result<ExitCode, CliError> {
     let shown = interface.join();
     ona_tui::terminal::leave();
     runtime.shutdown_background();
-    let Left { session, tasks } = ended?;
+    // A session that a signal has kept from starting is no error.
     if let Some(signal) = interrupts.signal() {
         return Ok(ExitCode::from(128 + signal));
     }
+    let Left { session, tasks } = ended?;
     match shown {
         Ok(Ok(Ended::Left)) => {}
         // The signal may come a moment later than the loss, or not at all.

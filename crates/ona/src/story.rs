@@ -74,6 +74,9 @@ fn story_json(story: &CallStory) -> Value {
     })
 }
 
+/// Lines of a reason that are shown; `--json` has all.
+const MOST_LINES: usize = 20;
+
 fn story_text(story: &CallStory) -> String {
     let mut text = format!(
         "{} {}\n  asked    {} in {}\n",
@@ -84,7 +87,7 @@ fn story_text(story: &CallStory) -> String {
     );
     for answer in &story.answers {
         let (stage, verdict) = (&answer.stage, &answer.verdict);
-        text.push_str(&format!("  {stage:<8} {verdict:<5} {}\n", line(&answer.reason)));
+        text.push_str(&format!("  {stage:<8} {verdict:<5} {}\n", below(&answer.reason, 17)));
         text.push_str(&particulars(&answer.detail));
     }
     for hook in &story.hooks {
@@ -101,7 +104,7 @@ fn story_text(story: &CallStory) -> String {
             line(&hook.command)
         ));
         if let Some(said) = hook.stderr_text.as_deref().filter(|said| !said.trim().is_empty()) {
-            text.push_str(&format!("           said {}\n", line(said)));
+            text.push_str(&format!("           said {}\n", below(said, 16)));
         }
     }
     for (decision, reason) in &story.decisions {
@@ -143,6 +146,17 @@ fn line(text: &str) -> String {
         Some((end, _)) => plain(&format!("{}…", &line[..end])),
         None => plain(line),
     }
+}
+
+/// A text whose further lines stand below its first, up to a limit.
+fn below(text: &str, column: usize) -> String {
+    let lines: Vec<&str> = text.trim_end().lines().collect();
+    let indent = format!("\n{}", " ".repeat(column));
+    let mut shown: Vec<String> = lines.iter().take(MOST_LINES).map(|one| line(one)).collect();
+    if lines.len() > MOST_LINES {
+        shown.push(format!("… {} more lines", lines.len() - MOST_LINES));
+    }
+    shown.join(&indent)
 }
 
 /// Says what would become of a call.

@@ -26,7 +26,7 @@ pub fn end_leftovers() -> Vec<String> {
     if waitid(Id::All, flags) == Err(Errno::ECHILD) {
         return Vec::new();
     }
-    let found = below();
+    let found = below(own());
     if found.is_empty() {
         return Vec::new();
     }
@@ -35,11 +35,11 @@ pub fn end_leftovers() -> Vec<String> {
     // A stopped process receives the signal only after SIGCONT.
     signal(&found, Signal::SIGCONT);
     let patience = Instant::now() + TERM_GRACE;
-    while !below().is_empty() && Instant::now() < patience {
+    while !below(own()).is_empty() && Instant::now() < patience {
         sleep(Duration::from_millis(5));
     }
     for _ in 0..ROUNDS {
-        let found = below();
+        let found = below(own());
         if found.is_empty() {
             break;
         }
@@ -50,6 +50,10 @@ pub fn end_leftovers() -> Vec<String> {
     names
 }
 
+fn own() -> i32 {
+    i32::try_from(process::id()).unwrap_or_default()
+}
+
 fn signal(pids: &[i32], signal: Signal) {
     for pid in pids {
         // It may be gone already: that is what we want.
@@ -57,11 +61,11 @@ fn signal(pids: &[i32], signal: Signal) {
     }
 }
 
-/// Living descendants of this process. Only the parent relation counts, because a process cannot fake it.
-fn below() -> Vec<i32> {
+/// Living descendants of a process. Only the parent relation counts, because a process cannot fake it.
+pub(crate) fn below(pid: i32) -> Vec<i32> {
     let spared = supervisors();
     let processes = Process::all();
-    let mut above = HashSet::from([i32::try_from(process::id()).unwrap_or_default()]);
+    let mut above = HashSet::from([pid]);
     let mut found = Vec::new();
     loop {
         let more: Vec<i32> = processes

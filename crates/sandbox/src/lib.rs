@@ -23,7 +23,7 @@ pub use child::{
     Captured, ChildOutcome, ChildSpec, Ending, OnOutput, SpawnError, run, run_observed,
     start_detached,
 };
-pub use editor::{edit, suspend};
+pub use editor::{STOP_AND_CONTINUE, edit, end_editor, suspend};
 pub use ending::ending;
 pub use handover::{hand_over, handed_over, take_over};
 pub use kill::{Marker, adopt_orphans, children_have, is_worked_in, kill_marked, kill_tree};

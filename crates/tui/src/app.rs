@@ -208,6 +208,11 @@ impl App {
         std::mem::take(&mut self.effects)
     }
 
+    /// The process is to stop until the user continues it.
+    pub fn suspend(&mut self) {
+        self.effects.push(Effect::Suspend);
+    }
+
     /// Whether another program gets the terminal next.
     pub fn gives_terminal_away(&self) -> bool {
         let gives = |effect: &Effect| {

@@ -21,6 +21,9 @@ pub trait Platform: Send + Sync {
     /// Stops this process until the user continues it.
     fn suspend(&self);
 
+    /// The numbers of the signals that ask a process to stop, and that let it go on.
+    fn stop_signals(&self) -> (i32, i32);
+
     /// The picture in the clipboard, if there is one.
     fn clipboard_image(&self) -> Result<Attachment, OutsideError>;
 }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use crossterm::event::{Event as Input, EventStream};
 use futures_util::StreamExt as _;
 use ona_front::{ClientHandle, Event, Op};
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::sleep;
 
@@ -52,6 +53,7 @@ pub fn run(
         client,
         platform,
         background: BackgroundAnswer::default(),
+        was_suspended: false,
         leaving: false,
     };
     match runtime.block_on(runner.go(events)) {
@@ -67,11 +69,16 @@ struct Runner<'a> {
     client: &'a ClientHandle,
     platform: &'a dyn Platform,
     background: BackgroundAnswer,
+    /// The process has stopped itself: going on needs nothing more.
+    was_suspended: bool,
     leaving: bool,
 }
 
 impl Runner<'_> {
     async fn go(mut self, mut events: UnboundedReceiver<Event>) -> io::Result<Ended> {
+        let (stop, go_on) = self.platform.stop_signals();
+        let mut stop = signal(SignalKind::from_raw(stop))?;
+        let mut go_on = signal(SignalKind::from_raw(go_on))?;
         let mut keys = EventStream::new();
         self.draw()?;
         let mut last_frame = Instant::now();
@@ -102,6 +109,20 @@ impl Runner<'_> {
                         self.app.core_ended();
                     }
                 },
+                // Somebody else stops ona: the terminal is given back first.
+                _ = stop.recv() => {
+                    at_once = true;
+                    self.app.suspend();
+                }
+                // It was stopped without being asked, and the terminal may be another one's since.
+                _ = go_on.recv() => {
+                    at_once = true;
+                    if !std::mem::take(&mut self.was_suspended) {
+                        terminal::leave();
+                        terminal::enter(&mut io::stdout(), false)?;
+                        self.redraw()?;
+                    }
+                }
                 () = sleep(tick) => {
                     let now = Instant::now();
                     for key in self.background.expired(now) {
@@ -247,6 +268,7 @@ impl Runner<'_> {
                 },
                 Effect::Redraw => self.redraw()?,
                 Effect::Suspend => {
+                    self.was_suspended = true;
                     self.outside(|platform| platform.suspend())?;
                 }
                 Effect::Leave => self.leaving = true,

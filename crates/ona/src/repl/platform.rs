@@ -57,6 +57,10 @@ impl Platform for System {
         ona_sandbox::suspend();
     }
 
+    fn stop_signals(&self) -> (i32, i32) {
+        ona_sandbox::STOP_AND_CONTINUE
+    }
+
     fn clipboard_image(&self) -> Result<Attachment, OutsideError> {
         for (program, args) in PICTURES {
             if let Some(bytes) = printed(program, args).filter(|bytes| !bytes.is_empty()) {

@@ -15,6 +15,8 @@ use crate::status_bar::{self, Left};
 
 /// A terminal with fewer rows is low.
 const LOW: usize = 14;
+/// In one with as many there is room for the status below a dialog.
+const HIGH: usize = 20;
 /// Rows of the prompt that are shown.
 const PROMPT_ROWS: usize = 12;
 
@@ -103,9 +105,14 @@ impl App {
             rows.push(self.border());
             // Above it is what runs; but in a low terminal every row is for the dialog.
             let mut others = 1 + usize::from(self.asks.len() > 1);
+            let mut status = Vec::new();
             if most < LOW {
                 rows.clear();
                 others -= 1;
+            } else if most >= HIGH {
+                // What governs the session is seen here too: Shift+Tab changes the mode.
+                status = self.status_rows(&Left::Hint(String::new()));
+                others += status.len();
             }
             let shown = dialog.rows(columns, most.saturating_sub(rows.len() + others), &look);
             let cursor = shown.cursor.map(|(row, column)| (rows.len() + row, column));
@@ -117,6 +124,7 @@ impl App {
                 };
                 rows.push(Line::from(Span::styled(text, look.theme.style(Role::Dim))));
             }
+            rows.extend(status);
             return Frame { rows, cursor };
         }
         match &self.overlay {
@@ -198,14 +206,12 @@ impl App {
             )));
         }
         rows.extend(popup.into_iter().flatten());
-        rows.extend(status_bar::rows(
-            &self.status,
-            self.custom.as_deref(),
-            &self.left(),
-            self.columns,
-            &look,
-        ));
+        rows.extend(self.status_rows(&self.left()));
         Frame { rows, cursor: Some(cursor) }
+    }
+
+    fn status_rows(&self, left: &Left) -> Vec<Line<'static>> {
+        status_bar::rows(&self.status, self.custom.as_deref(), left, self.columns, &self.look())
     }
 
     /// What stands at the left of the status row.

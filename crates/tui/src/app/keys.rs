@@ -24,7 +24,12 @@ impl App {
         self.last_key = now;
         self.told_waiting = false;
         // Only two in a row are a pair.
-        if key.code != KeyCode::Esc && self.last_escape.take().is_some() {
+        let is_pair = [
+            (key.code != KeyCode::Esc && self.last_escape.take().is_some()),
+            (!is_ctrl(&key, 'c') && self.last_ctrl_c.take().is_some()),
+            (!is_ctrl(&key, 'd') && self.last_ctrl_d.take().is_some()),
+        ];
+        if is_pair.contains(&true) {
             self.note = None;
         }
         let draws = Press::Action(Action::AppRedraw);
@@ -371,7 +376,7 @@ impl App {
             ) => {
                 if let Some(entry) = search.entry(&self.history) {
                     let entry = entry.to_owned();
-                    self.editor.set_text(&entry);
+                    self.editor.recall(&entry);
                 }
                 if action == Action::HistorySearchExecute {
                     self.submit();
@@ -480,7 +485,7 @@ impl App {
         match recalled {
             Some(Recalled::Entry(text)) => {
                 let text = text.to_owned();
-                self.editor.set_text(&text);
+                self.editor.recall(&text);
             }
             Some(Recalled::Draft(content)) => self.editor.set_content(&content),
             None => {}

@@ -7,6 +7,9 @@ use super::{App, Queued};
 use crate::blocks::{Block, NoteKind};
 use crate::popup::{Offer, Popup, matching, mention};
 
+/// Larger prompts are not kept in the history, which is searched with every key.
+const KEPT: usize = 200_000;
+
 impl App {
     /// Offers commands or files, as the text before the cursor wants.
     pub(super) fn update_popup(&mut self) {
@@ -133,8 +136,10 @@ impl App {
             self.leave();
             return;
         }
-        self.history.push(trimmed.to_owned());
-        self.send(Op::Typed { text: trimmed.to_owned() });
+        if trimmed.len() <= KEPT {
+            self.history.push(trimmed.to_owned());
+            self.send(Op::Typed { text: trimmed.to_owned() });
+        }
         let images: Vec<_> =
             content.images().iter().filter_map(|number| self.images.remove(number)).collect();
         if let Some(command) = trimmed.strip_prefix('!') {

@@ -120,7 +120,7 @@ impl Confirm {
         let mut foot = vec![Line::default()];
         foot.extend(option(1, &self.yes, "y", self.yes_selected, columns, look));
         foot.extend(option(2, &self.no, "n, Esc", !self.yes_selected, columns, look));
-        rows.extend(self.scrolled.rows(text, most.saturating_sub(foot.len() + 1), look));
+        rows.extend(self.scrolled.rows(&text, most.saturating_sub(foot.len() + 1), look));
         rows.extend(foot);
         DialogRows { rows, cursor: None }
     }

@@ -34,13 +34,15 @@ impl FormDialog {
         let fields = fields(&request.input["schema"]);
         let given = &request.input["given"];
         let inputs = fields.iter().map(|field| Input::of(field, &given[&field.name])).collect();
+        let problem = request.checks.first().map(|check| located(check, &fields));
+        let (at, problem) = problem.map_or((0, None), |(at, problem)| (at, Some(problem)));
         Self {
             title: "An MCP server asks".to_owned(),
             text: request.reason.clone(),
             inputs,
             fields,
-            at: 0,
-            problem: request.checks.first().cloned(),
+            at,
+            problem,
             is_code: false,
             url: None,
             scrolled: Scrolled::default(),
@@ -90,8 +92,10 @@ impl FormDialog {
 
     fn send(&mut self) -> DialogOutcome {
         let given: Vec<Given> = self.inputs.iter().map(Input::given).collect();
-        let is_empty =
-            |given: &Given| matches!(given, Given::Typed(text) if text.trim().is_empty());
+        let is_empty = |given: &Given| match given {
+            Given::Typed(text) => text.trim().is_empty(),
+            Given::Chosen(values) => values.is_empty(),
+        };
         if self.is_code && given.iter().all(is_empty) {
             return DialogOutcome::Open;
         }
@@ -103,7 +107,11 @@ impl FormDialog {
             Err(at) => {
                 self.at = at;
                 let field = &self.fields[at];
-                self.problem = Some(format!("{}: expected {}", field.title, field.wanted));
+                let wanted = match is_empty(&given[at]) {
+                    true => "needed".to_owned(),
+                    false => format!("expected {}", field.wanted),
+                };
+                self.problem = Some(format!("{}: {wanted}", field.title));
                 DialogOutcome::Open
             }
         }
@@ -122,8 +130,11 @@ impl FormDialog {
             let problem = truncate(&plain(problem).replace('\n', " "), columns);
             foot.push(Line::from(Span::styled(problem, theme.style(Role::Error))));
         }
-        let hint = "Tab: next field · Enter sends · Esc declines";
-        foot.push(Line::from(Span::styled(truncate(hint, columns), theme.style(Role::Dim))));
+        let hint = match self.fields.len() {
+            0 | 1 => "Enter sends · Esc declines".to_owned(),
+            all => format!("Enter sends · Esc declines · Tab: next of {all} fields"),
+        };
+        foot.push(Line::from(Span::styled(truncate(&hint, columns), theme.style(Role::Dim))));
         let mut text = text_rows(&self.text, columns);
         let (mut fields, (row, column)) = self.field_rows(columns, look);
         let room = most.saturating_sub(foot.len() + 1);
@@ -134,7 +145,7 @@ impl FormDialog {
         }
         let mut rows =
             vec![Line::from(Span::styled(self.title.clone(), theme.style(Role::Heading)))];
-        rows.extend(self.scrolled.rows(text, for_text, look));
+        rows.extend(self.scrolled.rows(&text, for_text, look));
         let for_fields = room.saturating_sub(rows.len() - 1).max(2);
         // The field that is typed into stays in sight.
         let skip =
@@ -164,7 +175,7 @@ impl FormDialog {
             rows.extend(drawn);
             if !self.is_code && at == self.at {
                 let about = match input.hint() {
-                    "" => format!("    {}  {}", field.wanted, field.about),
+                    none if none.is_empty() => format!("    {}  {}", field.wanted, field.about),
                     hint => format!("    {hint}  {}", field.about),
                 };
                 let about = truncate(&plain(&about).replace('\n', " "), columns);
@@ -172,6 +183,17 @@ impl FormDialog {
             }
         }
         (rows, cursor)
+    }
+}
+
+/// The field that a problem is about, and the problem with the field's title in place of its path.
+fn located(problem: &str, fields: &[Field]) -> (usize, String) {
+    let path = |field: &Field| format!("/{}: ", field.name);
+    match fields.iter().position(|field| problem.contains(&path(field))) {
+        Some(at) => {
+            (at, problem.replacen(&path(&fields[at]), &format!("{}: ", fields[at].title), 1))
+        }
+        None => (0, problem.to_owned()),
     }
 }
 

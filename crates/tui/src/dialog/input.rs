@@ -73,11 +73,14 @@ impl Input {
     }
 
     /// How it is filled in, besides typing.
-    pub(super) fn hint(&self) -> &'static str {
+    pub(super) fn hint(&self) -> String {
         match self {
-            Self::Text(_) => "",
-            Self::One { .. } => "←→ or a digit chooses",
-            Self::Several { .. } => "←→ moves, space or a digit toggles",
+            Self::Text(_) => String::new(),
+            Self::One { values, .. } => {
+                let names = (1..).zip(values).map(|(number, (_, name))| format!("{number} {name}"));
+                format!("←→ or a digit: {}", names.collect::<Vec<_>>().join(" · "))
+            }
+            Self::Several { .. } => "←→ moves, space or a digit toggles".to_owned(),
         }
     }
 

@@ -1,5 +1,7 @@
 //! Whether a call may run: what it would do, where, which stage asks and why.
 
+use std::cell::RefCell;
+
 use crossterm::event::{KeyCode, KeyEvent};
 use ona_front::{AskRequest, HumanAnswer, StageAnswer};
 use ona_render::diff;
@@ -16,6 +18,8 @@ use super::{DialogOutcome, DialogRows, is_ctrl, letter};
 use crate::field::TextField;
 use crate::tool_view;
 
+/// A change of more lines is large.
+const LARGE: usize = 300;
 /// Rows of the reason.
 const WHY_ROWS: usize = 3;
 /// How much room there is, from enough to the least.
@@ -61,7 +65,12 @@ pub struct PermissionDialog {
     /// What the stages said is shown in place of what is asked about.
     explains: bool,
     scrolled: Scrolled,
+    /// The rows between the title and the answers, and what they were drawn for.
+    drawn: RefCell<Option<(Drawn, Vec<Line<'static>>)>>,
 }
+
+/// What rows are drawn for: columns, room, how much of that, and whether the stages are shown.
+type Drawn = (usize, usize, Room, bool);
 
 impl PermissionDialog {
     pub(super) fn new(request: AskRequest) -> Self {
@@ -76,7 +85,8 @@ impl PermissionDialog {
         options.push(Offer::No);
         let selected = options.len() - 1;
         let (words, scrolled) = (None, Scrolled::default());
-        Self { request, options, selected, words, explains: false, scrolled }
+        let drawn = RefCell::default();
+        Self { request, options, selected, words, explains: false, scrolled, drawn }
     }
 
     pub(super) fn is_typing(&self) -> bool {
@@ -184,10 +194,23 @@ impl PermissionDialog {
         let (foot, cursor) = self.foot(columns, room, look);
         let mut rows = vec![self.title(columns, look)];
         let left = most.saturating_sub(foot.len() + 1).max(1);
-        rows.extend(self.scrolled.rows(self.middle(columns, left, room, look), left, look));
+        let key = (columns, left, room, self.explains);
+        let mut drawn = self.drawn.borrow_mut();
+        // A large change is not drawn anew with every frame.
+        if drawn.as_ref().is_none_or(|(known, _)| *known != key || !self.is_large()) {
+            *drawn = Some((key, self.middle(columns, left, room, look)));
+        }
+        if let Some((_, middle)) = drawn.as_ref() {
+            rows.extend(self.scrolled.rows(middle, left, look));
+        }
         let cursor = cursor.map(|(row, column)| (rows.len() + row, column));
         rows.extend(foot);
         DialogRows { rows, cursor }
+    }
+
+    fn is_large(&self) -> bool {
+        let diff = self.request.diff.as_ref();
+        diff.is_some_and(|diff| diff.added + diff.removed > LARGE)
     }
 
     /// What is scrolled: what is asked about, or what the stages said, and what has no room below.

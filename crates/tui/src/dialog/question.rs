@@ -119,6 +119,11 @@ impl QuestionDialog {
             (KeyCode::Esc, _) => {
                 DialogOutcome::Answered(HumanAnswer::no("the user declined to answer"))
             }
+            (KeyCode::Left, _) if !self.answers.is_empty() => {
+                self.answers.pop();
+                self.begin();
+                DialogOutcome::Open
+            }
             (KeyCode::Up, _) | (_, Some('k')) => {
                 self.selected = (self.selected + count - 1) % count;
                 DialogOutcome::Open
@@ -217,7 +222,7 @@ impl QuestionDialog {
             listed = listed.into_iter().skip(first).take(left).collect();
         }
         let room = most.saturating_sub(rows.len() + listed.len() + 1).max(1);
-        rows.extend(self.scrolled.rows(text, room, look));
+        rows.extend(self.scrolled.rows(&text, room, look));
         rows.extend(listed);
         let mut cursor = None;
         match &self.other {
@@ -234,7 +239,8 @@ impl QuestionDialog {
                     }
                     (false, _) => ("↑↓ Enter · 1-9 · Esc declines", Role::Dim),
                 };
-                let hint = truncate(hint, columns);
+                let back = if self.answers.is_empty() { "" } else { " · ← back" };
+                let hint = truncate(&format!("{hint}{back}"), columns);
                 rows.push(Line::from(Span::styled(hint, theme.style(role))));
             }
         }

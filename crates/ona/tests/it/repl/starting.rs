@@ -183,3 +183,88 @@ fn it_can_be_stopped_and_goes_on() {
     pty.line("/exit");
     pty.wait_whole("ended with 0");
 }
+
+/// A program that behaves like an editor which never ends: it changes the terminal, and says that it is there.
+fn stubborn_editor(project: &Project) -> String {
+    let editor = "#!/bin/sh\nstty raw -echo\nprintf '\\033[?1049hediting'\necho $$ > editor-pid\nexec sleep 600\n";
+    let path = project.file("editor.sh", editor);
+    format!("sh {path}")
+}
+
+/// A shell that starts ona with such an editor, which is open.
+fn with_open_editor(project: &Project) -> Pty {
+    let script = r#"sh -c 'echo $$ > pid; exec "$0"' "$0"; code=$?
+        stty -a | grep -q ' icanon' && stty -a | grep -q ' echo ' && echo "cooked, code $code""#;
+    let editor = stubborn_editor(project);
+    let options = PtyOptions::default().env("ANTHROPIC_API_KEY", KEY).env("EDITOR", &editor);
+    let pty = project.pty_command("bash", ["-c", script, env!("CARGO_BIN_EXE_ona")], options);
+    ready(&pty);
+    pty.key(Key::Ctrl('g'));
+    pty.wait_for("editing");
+    until("the editor", || project.path("editor-pid").exists());
+    pty
+}
+
+fn kill(project: &Project, file: &str, signal: &str) {
+    let pid = project.content(file);
+    let ran = run(project.command("bash").args(["-c", "kill -s $0 $1", signal, pid.trim()]));
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+}
+
+#[test]
+fn an_editor_that_is_killed_leaves_a_terminal_that_works() {
+    let project = project();
+    let pty = with_open_editor(&project);
+    kill(&project, "editor-pid", "KILL");
+    pty.wait_until(|screen| screen.contains("the editor") && screen.contains("failed"));
+    assert!(!pty.inspect(|screen| screen.alternate_screen()));
+    pty.line("/exit");
+    pty.wait_whole("cooked, code 0");
+    is_given_back(&pty);
+}
+
+#[test]
+fn a_signal_ends_the_editor_too() {
+    let project = project();
+    let pty = with_open_editor(&project);
+    kill(&project, "pid", "TERM");
+    pty.wait_whole("cooked, code 143");
+    is_given_back(&pty);
+}
+
+#[test]
+fn a_signal_at_the_trust_dialog_has_its_code() {
+    for (signal, code) in [(Signal::SIGTERM, 143), (Signal::SIGHUP, 129)] {
+        let (project, server) = (project(), model([]));
+        let settings = json!({"hooks": {"SessionStart": hook("", "touch ran")}});
+        project.file(".claude/settings.json", settings.to_string());
+        let pty = project.pty([""; 0], with(&server));
+        pty.wait_for("Do you trust this folder?");
+        pty.kill(signal);
+        assert_eq!(pty.wait_exit(), Exit::Code(code));
+        assert!(!project.path("ran").exists());
+    }
+}
+
+#[test]
+fn it_can_be_stopped_from_outside_and_goes_on() {
+    for signal in ["TSTP", "STOP"] {
+        let project = project();
+        let script = r#"set -m; sh -c 'echo $$ > pid; exec "$0"' "$0"; echo "stopped with $?"
+            stty sane; read -r line; fg >/dev/null; echo "ended with $?""#;
+        let options = PtyOptions::default().env("ANTHROPIC_API_KEY", KEY);
+        let pty = project.pty_command("bash", ["-c", script, env!("CARGO_BIN_EXE_ona")], options);
+        ready(&pty);
+        typed(&pty, "half a prompt");
+        kill(&project, "pid", signal);
+        pty.wait_for("stopped with 14");
+        pty.key(Key::Enter);
+        pty.wait_for("> half a prompt");
+        // Keys arrive one by one again.
+        typed(&pty, " and more");
+        pty.key(Key::Ctrl('u'));
+        ready(&pty);
+        pty.line("/exit");
+        pty.wait_whole("ended with 0");
+    }
+}
