@@ -73,6 +73,7 @@ pub fn draw(ona: &Path, into: &Path) {
     save("plan", &session.screen());
 }
 
+#[allow(clippy::needless_pass_by_value, reason = "callers write json!(…)")]
 fn call(id: &str, tool: &str, input: Value) -> Value {
     json!({"id": id, "tool": tool, "input": input})
 }
