@@ -148,6 +148,7 @@ impl Agent {
             is_error: report.is_error,
             refused: refused(&report),
             diff: report.diff.clone(),
+            exit_code: report.exit_code,
         });
         self.catch_up()?;
         // The agent may have left a worktree, where the same rules apply.

@@ -65,6 +65,7 @@ impl Agent {
             is_error: report.is_error,
             refused: refused(&report),
             diff: report.diff.clone(),
+            exit_code: report.exit_code,
         });
         self.catch_up().map_err(CallError::NotStarted)?;
         Ok(report)

@@ -106,6 +106,9 @@ pub enum Event {
         /// What became of the file that it changed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         diff: Option<FileDiff>,
+        /// The exit code of a command that failed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        exit_code: Option<i64>,
     },
     /// A hook ran.
     HookRan {

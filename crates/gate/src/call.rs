@@ -49,6 +49,9 @@ pub struct CallReport {
     /// What became of the file that the call changed.
     #[serde(skip)]
     pub diff: Option<FileDiff>,
+    /// The exit code of a command that failed.
+    #[serde(skip)]
+    pub exit_code: Option<i64>,
     /// The input that was judged last, after hooks or the human may have replaced it.
     #[serde(skip)]
     pub input: Value,
@@ -153,8 +156,10 @@ impl Gate {
         if let Some(cwd) = moved {
             self.moved(&cwd);
         }
+        let exit_code = output.detail.get("exit_code").and_then(Value::as_i64);
         Ok(CallReport {
             tool_use_id: id,
+            exit_code: exit_code.filter(|code| *code != 0),
             is_error: output.is_error(),
             content: output.content,
             stop: noted.stop,

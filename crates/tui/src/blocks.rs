@@ -44,6 +44,8 @@ pub struct EndedCall {
     pub refused: Option<Refused>,
     /// What became of the file.
     pub diff: Option<FileDiff>,
+    /// The exit code of a command that failed.
+    pub exit_code: Option<i64>,
     /// How deep it is among agents.
     pub depth: usize,
 }
@@ -320,7 +322,23 @@ fn result_rows(
             ))
         }),
     };
-    branch(rows, look)
+    branch(with_code(rows, call, content, look), look)
+}
+
+/// The rows, and the exit code of a command that failed where its output does not tell it.
+fn with_code(
+    mut rows: Vec<Line<'static>>,
+    call: &EndedCall,
+    content: &str,
+    look: &Look<'_>,
+) -> Vec<Line<'static>> {
+    if let Some(code) = call.exit_code {
+        let text = format!("[exit code {code}]");
+        if content.trim() != text {
+            rows.push(Line::from(Span::styled(text, look.theme.style(Role::Error))));
+        }
+    }
+    rows
 }
 
 /// Rows below a call: `  ⎿  ` before the first.

@@ -329,7 +329,7 @@ impl Lines<'_> {
                 ))?;
             }
             Event::ToolStarted { tool, input, .. } => self.print(&title(&tool, &input))?,
-            Event::ToolEnded { content, is_error, refused, diff, .. } => {
+            Event::ToolEnded { content, is_error, refused, diff, exit_code, .. } => {
                 if let Some(refused) = refused {
                     self.print(&format!("  {}", refused.words()))?;
                 } else if let Some(diff) = diff {
@@ -342,6 +342,10 @@ impl Lines<'_> {
                     }
                     if lines.len() > RESULT_LINES {
                         self.print(&format!("  [{} more lines]", lines.len() - RESULT_LINES))?;
+                    }
+                    let code = exit_code.map(|code| format!("[exit code {code}]"));
+                    if let Some(code) = code.filter(|code| content.trim() != code) {
+                        self.print(&format!("  {code}"))?;
                     }
                 }
             }

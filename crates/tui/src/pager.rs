@@ -95,6 +95,7 @@ pub fn block(entry: &ShownEntry) -> Block {
             result: result.clone(),
             refused: refused.clone(),
             diff: None,
+            exit_code: None,
             depth: 0,
         })),
         ShownEntry::Note { text } => Block::Note(NoteKind::Info, text.clone()),

@@ -57,10 +57,10 @@ impl App {
                 let of = total.map(|total| format!(" of {total}")).unwrap_or_default();
                 self.live.progress(&id, format!("{done}{of} {}", message.unwrap_or_default()));
             }
-            Event::ToolEnded { id, tool, content, is_error, refused, diff } => {
+            Event::ToolEnded { id, tool, content, is_error, refused, diff, exit_code } => {
                 let input = self.live.stop(&id).map(|call| call.input).unwrap_or_default();
                 let result = Some((content, is_error));
-                let call = EndedCall { tool, input, result, refused, diff, depth: 0 };
+                let call = EndedCall { tool, input, result, refused, diff, exit_code, depth: 0 };
                 self.finish(Block::Call(Box::new(call)));
             }
             Event::HookRan { .. } | Event::Stream { .. } => {}
@@ -228,14 +228,15 @@ impl App {
                 self.live.agent_calls(call, &tool, &input);
                 self.agents_calls.insert(id.to_string(), (tool, input));
             }
-            Event::ToolEnded { id, content, is_error, refused, diff, .. } => {
+            Event::ToolEnded { id, content, is_error, refused, diff, exit_code, .. } => {
                 let known = self.agents_calls.remove(id.as_str());
                 // What an agent may not do is seen like everything that is refused.
                 if let Some((tool, input)) =
                     known.filter(|_| refused.is_some() || self.preferences.verbose)
                 {
                     let result = Some((content, is_error));
-                    let ended = EndedCall { tool, input, result, refused, diff, depth: 1 };
+                    let ended =
+                        EndedCall { tool, input, result, refused, diff, exit_code, depth: 1 };
                     self.finish(Block::Call(Box::new(ended)));
                 }
             }

@@ -21,6 +21,7 @@ fn changed(tool: &str, diff: FileDiff) -> Event {
         is_error: false,
         refused: None,
         diff: Some(diff),
+        exit_code: None,
     }
 }
 

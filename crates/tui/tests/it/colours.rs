@@ -34,6 +34,7 @@ fn written_styles(depth: Depth, theme: &str, colour: &str) -> Vec<String> {
         is_error: false,
         refused: None,
         diff: Some(diff()),
+        exit_code: None,
     });
     stage.hears(started("bash", "Bash", json!({"command": "false"})));
     stage.hears(ended("bash", "Bash", "failed", true));

@@ -127,6 +127,7 @@ pub fn ended(name: &str, tool: &str, content: &str, is_error: bool) -> Event {
         is_error,
         refused: None,
         diff: None,
+        exit_code: None,
     }
 }
 
@@ -139,6 +140,7 @@ pub fn refused(name: &str, tool: &str, stage: StageName, reason: &str) -> Event 
         is_error: true,
         refused: Some(Refused { stage, reason: reason.to_owned() }),
         diff: None,
+        exit_code: None,
     }
 }
 

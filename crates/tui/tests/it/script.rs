@@ -117,6 +117,7 @@ pub fn turn() -> Vec<(Event, Then)> {
             is_error: false,
             refused: None,
             diff: Some(diff()),
+            exit_code: None,
         },
         started("agent", "Agent", json!({"description": "about"})),
         agent(started("inner", "Read", json!({"file_path": "path"}))),

@@ -213,3 +213,13 @@ fn tab_completes_a_command_line_from_earlier_ones() {
     pty.key(Key::Tab);
     pty.wait_for("no earlier command line begins so");
 }
+
+#[test]
+fn a_failed_command_tells_its_exit_code() {
+    let (project, server) = (project(), model([]));
+    let pty = start(&project, &server, &[]);
+    answers(&pty, "!echo said >&2; exit 3", "[exit code 3]");
+    ready(&pty);
+    let shown = answers(&pty, "!exit 4", "[exit code 4]");
+    assert_eq!(shown.matches("[exit code 4]").count(), 1, "{shown}");
+}
