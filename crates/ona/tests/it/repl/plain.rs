@@ -93,7 +93,7 @@ fn words_are_a_no_and_n_is_a_no() {
     pty.wait_until(|screen| screen.matches("y yes, n no").count() == 2);
     pty.line("n");
     let shown = pty.wait_for("I see.");
-    assert!(shown.contains("denied by human: "), "{shown}");
+    assert!(shown.contains("human: denied by "), "{shown}");
     assert!(server.requests()[1].body.to_string().contains("use another name"));
     assert!(!project.path("made").exists());
     no_escape(&pty);

@@ -177,7 +177,7 @@ fn an_ask_rule_counts_as_yes_and_a_hook_that_denies_stays() {
     assert!(logged.len() == 1 && logged[0].starts_with("allow|"), "{logged:?}");
     assert!(logged[0].contains("operator") && logged[0].contains("Bash(mkdir *)"), "{logged:?}");
     assert!(logged[0].contains("\"via\":\"shell\""), "{logged:?}");
-    answers(&pty, "!mkdir two", "denied by hooks: ");
+    answers(&pty, "!mkdir two", "hooks: denied by ");
     assert!(project.path("one").exists() && !project.path("two").exists());
 }
 
