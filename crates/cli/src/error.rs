@@ -124,8 +124,10 @@ impl From<StoreError> for CliError {
 
 impl From<SeatError> for CliError {
     fn from(error: SeatError) -> Self {
-        let hint = match &error {
-            SeatError::Store(_) => String::new(),
+        let hint = match error {
+            SeatError::Store(cause) => return cause.into(),
+            // It says what to do.
+            SeatError::Elsewhere { .. } => return Self::usage(error.to_string()),
             SeatError::NoneHere { .. } => {
                 "remove --continue to start a new session; `ona sessions list` lists the sessions"
                     .to_owned()
@@ -134,14 +136,11 @@ impl From<SeatError> for CliError {
                 "`ona sessions list --all` lists all sessions".to_owned()
             }
             SeatError::Ambiguous { .. } => "give more characters of the id".to_owned(),
-            SeatError::Foreign { session, host } => {
+            SeatError::Foreign { ref session, ref host } => {
                 format!("continue it in {host}; `ona sessions show {session}` shows it")
             }
         };
-        match error {
-            SeatError::Store(cause) => cause.into(),
-            error => Self::usage(error.to_string()).hint(hint),
-        }
+        Self::usage(error.to_string()).hint(hint)
     }
 }
 

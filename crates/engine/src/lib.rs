@@ -62,4 +62,4 @@ pub use session::{Engine, Session};
 pub use session_builder::{
     ModelAccess, Prepared, RoleFrom, ServerOptions, SessionBuilder, StartError, Starter, Work,
 };
-pub use which_session::{Fork, SeatError, Which, find_session};
+pub use which_session::{Fork, SeatError, Which, find_session, session_of};

@@ -262,11 +262,13 @@ impl SessionRef<'_> {
     }
 }
 
-/// The project is the conversation's directory, if it still exists. The working directory is where the shell was left.
+/// The project is the conversation's directory, and the working directory is where the shell was left. If the project no
+/// longer exists, both are this directory.
 fn place(seat: &Seat, here: &Path) -> Place {
     let project = Path::new(&seat.project_dir);
     let project = project.canonicalize().ok().filter(|dir| dir.is_dir());
+    let left_in = seat.cwd.as_ref().filter(|_| project.is_some());
+    let cwd = left_in.map_or_else(|| here.to_owned(), PathBuf::from);
     let project_dir = project.unwrap_or_else(|| here.to_owned());
-    let cwd = seat.cwd.as_ref().map_or_else(|| here.to_owned(), PathBuf::from);
     Place { cwd, project_dir, additional_dirs: Vec::new(), home: None }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use ona_sandbox::Owner;
 use ona_store::{Found, Join, NewSession, Seat, Store, StoreError, is_foreign};
 use ona_types::hook::StartSource;
-use ona_types::{ConversationId, SessionId};
+use ona_types::{ConversationId, SessionId, shell_quoted};
 use serde_json::json;
 
 use ona_gate::settle::is_gone;
@@ -63,6 +63,18 @@ pub enum SeatError {
         /// The agent.
         host: String,
     },
+    /// It belongs to another directory, whose settings and rules are not those of this one.
+    #[error(
+        "session {session} belongs to {}; continue it there: cd {} && ona --resume {session}",
+        dir.display(),
+        shell_quoted(&dir.to_string_lossy())
+    )]
+    Elsewhere {
+        /// The session.
+        session: SessionId,
+        /// Its directory.
+        dir: PathBuf,
+    },
     /// The record failed, or the session exists already.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -88,7 +100,7 @@ impl Which {
                 let latest = store.latest_session(&dir.to_string_lossy())?;
                 latest.ok_or_else(|| SeatError::NoneHere { dir: dir.to_owned() })?
             }
-            Self::Named(word, _) => not_foreign(store, find_session(store, word, dir)?)?,
+            Self::Named(word, _) => session_of(store, word, dir)?,
         };
         Ok((seat, StartSource::Resume))
     }
@@ -131,7 +143,20 @@ fn not_foreign(store: &Store, seat: Seat) -> Result<Seat, SeatError> {
     }
 }
 
-/// Finds a session by id, id prefix or name.
+/// Finds a session by id, id prefix or name, to go on with it in this directory.
+pub fn session_of(store: &Store, word: &str, dir: &Path) -> Result<Seat, SeatError> {
+    let seat = not_foreign(store, find_session(store, word, dir)?)?;
+    // Its project's rules would govern calls that run here. One whose directory is gone goes on here, with the rules of
+    // this one.
+    match Path::new(&seat.project_dir).canonicalize() {
+        Ok(own) if own.is_dir() && own != dir => {
+            Err(SeatError::Elsewhere { session: seat.session, dir: own })
+        }
+        _ => Ok(seat),
+    }
+}
+
+/// Finds a session by id, id prefix or name, of any directory.
 pub fn find_session(store: &Store, word: &str, dir: &Path) -> Result<Seat, SeatError> {
     // An unset variable in a script: every id starts with the empty string.
     if word.trim().is_empty() {

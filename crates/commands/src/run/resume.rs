@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use ona_engine::{Which, find_session};
+use ona_engine::{Which, find_session, session_of};
 use ona_front::{Choice, Menu, MenuItem, MenuKey};
 use ona_repo::Checkout;
 use ona_store::SessionRow;
@@ -36,7 +36,7 @@ pub(super) fn resume<O: Outside>(desk: &Desk<O>, arguments: &str) -> Result<Act,
             rename_other(desk, id, name)
         }
         _ => {
-            let seat = find_session(desk.store(), arguments, &desk.cwd)
+            let seat = session_of(desk.store(), arguments, &desk.cwd)
                 .map_err(|error| CommandError::Said(error.to_string()))?;
             if seat.session == *desk.session_id() {
                 return Ok(Act::plain("this is the current session"));

@@ -402,3 +402,68 @@ fn a_new_conversation_keeps_the_mode() {
     pty.wait_for("accept edits on");
     answers(&pty, "/status", "mode      acceptEdits");
 }
+
+/// Another directory, whose settings deny a file.
+fn other_directory(project: &Project) -> std::path::PathBuf {
+    let other = project.path("other");
+    project.file("other/secret.txt", "xylophone\n");
+    let denies = json!({"permissions": {"deny": ["Read(secret.txt)"]}});
+    project.file("other/.claude/settings.local.json", denies.to_string());
+    other
+}
+
+#[test]
+fn a_session_goes_on_only_in_its_own_directory() {
+    let project = project();
+    let server = model([Reply::say("A tree.")]);
+    let id = earlier(&project, &server);
+    let other = other_directory(&project);
+    let there = other.display().to_string();
+    let pty = start_in(&project, &["--cwd", &there], with(&server).size(40, 220));
+    let how = format!("cd {} && ona --resume {id}", project.dir().display());
+    answers(&pty, &format!("/resume {id}"), &how);
+    ready(&pty);
+    pty.line("/resume --all");
+    pty.wait_for("❯ 1. plant a tree");
+    pty.key(Key::Enter);
+    pty.wait_until(|_| pty.whole().matches(&how).count() == 2);
+    ready(&pty);
+    // Rules, the working directory and the files that are written are those of one directory.
+    answers(&pty, "!cat secret.txt", "denied by rules");
+    ready(&pty);
+    assert!(!pty.whole().contains("xylophone"), "{}", pty.whole());
+    answers(&pty, "/status", &format!("directory {there}"));
+    ready(&pty);
+    answers(&pty, "/config verbose=true", &format!("{there}/.claude/settings.local.json"));
+    ready(&pty);
+    answers(&pty, "/permissions add ask Bash(ls *)", &format!("added to {there}/.claude"));
+    ready(&pty);
+    assert!(project.content("other/.claude/settings.local.json").contains("Bash(ls *)"));
+    assert_eq!(local_settings(&project), Value::Null);
+}
+
+#[test]
+fn no_command_line_continues_a_session_of_another_directory() {
+    let project = project();
+    let server = model([Reply::say("A tree.")]);
+    let id = earlier(&project, &server);
+    let there = other_directory(&project).display().to_string();
+    let how = format!("cd {} && ona --resume {id}", project.dir().display());
+    for more in [&["-p", "x"][..], &["-p", "x", "--fork-session"]] {
+        let args = [more, &["--cwd", &there, "--resume", &id]].concat();
+        let ran = ona_testkit::run(&mut project.ona(args));
+        assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+        assert!(ran.stderr.contains(&how), "{}", ran.stderr);
+    }
+    let pty = project.pty(["--cwd", &there, "--resume", &id], with(&server).size(40, 220));
+    assert_eq!(pty.wait_exit(), Exit::Code(2));
+    assert!(pty.whole().contains(&how), "{}", pty.whole());
+    // Where its directory is gone, it goes on with the rules of this one.
+    let gone = project.path("gone");
+    fs::create_dir(&gone).unwrap();
+    project.sql(&format!("UPDATE conversations SET project_dir = '{}'", gone.display()));
+    fs::remove_dir(&gone).unwrap();
+    let pty = start_in(&project, &["--cwd", &there, "--resume", &id], with(&server));
+    answers(&pty, "!cat secret.txt", "denied by rules");
+    answers(&pty, "!pwd", "other");
+}
