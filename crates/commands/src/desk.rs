@@ -23,6 +23,7 @@ pub(crate) struct Desk<O> {
     /// The session beside the running one.
     pub(crate) session: Session,
     pub(crate) front: CoreEnd,
+    /// The model when this was made; [`Desk::model`] is the one of the next request.
     pub(crate) model: ModelHandle,
     pub(crate) changes: LiveChanges,
     /// Where ona was started.
@@ -31,6 +32,7 @@ pub(crate) struct Desk<O> {
     pub(crate) context_parts: Vec<(&'static str, usize)>,
     /// Problems in the settings.
     pub(crate) warnings: Vec<String>,
+    /// The mode when this was made; [`Desk::mode`] is the one of the next step.
     pub(crate) mode: PermissionMode,
     /// Whether it was chosen for this session: settings do not change it.
     pub(crate) keeps_mode: bool,
@@ -54,15 +56,17 @@ impl<O: Outside> Desk<O> {
         cwd: &std::path::Path,
     ) -> Result<Self, StoreError> {
         let session = agent.session().beside()?;
+        let (changes, mode) = (agent.changes(), agent.session().mode());
+        changes.start_from(agent.model_handle(), mode);
         Ok(Self {
             engine: engine.clone(),
             outside: outside.clone(),
             front: session.gate.front.another(),
-            mode: agent.session().mode(),
+            mode,
             keeps_mode: agent.session().gate.governance.has_own_mode(),
             session,
             model: agent.model_handle().clone(),
-            changes: agent.changes(),
+            changes,
             cwd: cwd.to_owned(),
             context_parts: agent.context_parts(),
             warnings: agent.session().warnings().to_vec(),
@@ -94,6 +98,16 @@ impl<O: Outside> Desk<O> {
                 }
             }
         }
+    }
+
+    /// The model, with what was changed since the turn began.
+    pub(crate) fn model(&self) -> ModelHandle {
+        self.changes.model().unwrap_or_else(|| self.model.clone())
+    }
+
+    /// The mode, with what was changed since the turn began.
+    pub(crate) fn mode(&self) -> PermissionMode {
+        self.changes.mode().unwrap_or(self.mode)
     }
 
     pub(crate) fn store(&self) -> &Store {

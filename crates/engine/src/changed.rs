@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use ona_config::settings::Saved;
 use ona_types::PermissionUpdate;
 
 use crate::agent::Agent;
 use crate::live_changes::{LiveChange, LiveChanges};
 use crate::model_context::ModelContext;
-use crate::model_handle::{EffortSetting, ModelHandle};
+use crate::model_handle::ModelHandle;
 
 impl Agent {
     /// Where changes are put while a turn runs.
@@ -19,25 +20,32 @@ impl Agent {
     pub fn apply_changes(&mut self) {
         for change in self.changes.take() {
             match change {
-                LiveChange::Permissions(update) => self.update_permissions(&update),
+                LiveChange::Permissions(update) => {
+                    let saved = self.session.gate.governance.save(&update);
+                    match saved {
+                        Ok(saved) => self.apply_permissions(&update, saved),
+                        Err(error) => self.warn(error.to_string()),
+                    }
+                }
+                LiveChange::Saved(saved) => {
+                    let (update, saved) = *saved;
+                    self.apply_permissions(&update, saved);
+                }
                 LiveChange::Written(layer) => self.session.gate.governance.wrote(*layer),
                 LiveChange::Model(model_handle) => self.use_model(*model_handle),
                 LiveChange::Effort(effort) => {
-                    self.change_model(|handle| handle.effort = EffortSetting::Open(effort));
+                    self.change_model(|handle| handle.set_effort(effort));
                 }
                 LiveChange::Thinking(budget) => {
-                    self.change_model(|handle| {
-                        let fits = |budget| handle.model.thinking(budget, handle.max_output);
-                        handle.thinking = budget.and_then(fits);
-                    });
+                    self.change_model(|handle| handle.set_thinking(budget));
                 }
             }
         }
     }
 
-    fn update_permissions(&mut self, update: &PermissionUpdate) {
+    fn apply_permissions(&mut self, update: &PermissionUpdate, saved: Option<Saved>) {
         let seat = self.session.gate.seat().clone();
-        match self.session.gate.governance.update(update, &seat) {
+        match self.session.gate.governance.apply(update, saved, &seat) {
             Ok(kept) => {
                 if let Some(remark) = kept.remark {
                     self.warn(remark);

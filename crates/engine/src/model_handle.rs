@@ -90,6 +90,16 @@ impl ModelHandle {
         Ok(Self { model, max_output, thinking, ..self.clone() })
     }
 
+    /// Another effort, chosen by the operator.
+    pub(crate) fn set_effort(&mut self, effort: Option<Effort>) {
+        self.effort = EffortSetting::Open(effort);
+    }
+
+    /// Another thinking budget, as far as the model takes it.
+    pub(crate) fn set_thinking(&mut self, budget: Option<u32>) {
+        self.thinking = budget.and_then(|budget| self.model.thinking(budget, self.max_output));
+    }
+
     /// The same handle with the effort from a file, if the file has one.
     pub(crate) fn with_effort(self, file: Option<Effort>) -> Self {
         Self { effort: self.effort.or(file), ..self }

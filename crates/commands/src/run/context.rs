@@ -18,7 +18,8 @@ const CELLS: u64 = 100;
 
 /// `/context`.
 pub(super) fn context<O: Outside>(desk: &Desk<O>) -> Result<Act, CommandError> {
-    let window = desk.model.model.context_window.map_or(USUAL_WINDOW, u64::from);
+    let model = desk.model().model;
+    let window = model.context_window.map_or(USUAL_WINDOW, u64::from);
     let used = desk.store().context_tokens(desk.session_id())?;
     let mut parts: Vec<(&str, u64)> = desk
         .context_parts
@@ -48,7 +49,7 @@ pub(super) fn context<O: Outside>(desk: &Desk<O>) -> Result<Act, CommandError> {
         thousands(total),
         thousands(window),
         total * 100 / window.max(1),
-        desk.model.model.wire,
+        model.wire,
         rows.join("\n")
     );
     for (at, (name, tokens)) in parts.iter().enumerate() {

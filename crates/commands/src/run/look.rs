@@ -127,7 +127,7 @@ pub(super) fn sandbox<O: Outside>(desk: &Desk<O>) -> Act {
 
 /// `/status`.
 pub(super) async fn status<O: Outside>(desk: &Desk<O>) -> Result<Act, CommandError> {
-    let model = &desk.model;
+    let model = desk.model();
     let provider = model.model.provider.to_string();
     let credential = desk.printed(&["auth", "status", "--provider", &provider]).await.text;
     let gate = &desk.session.gate;
@@ -141,7 +141,7 @@ pub(super) async fn status<O: Outside>(desk: &Desk<O>) -> Result<Act, CommandErr
         model.model.wire,
         effort.unwrap_or_default()
     );
-    let _ = writeln!(text, "mode      {}", desk.mode);
+    let _ = writeln!(text, "mode      {}", desk.mode());
     let _ = writeln!(text, "phase     {}", gate.record.standing()?.phase);
     let _ = writeln!(text, "directory {}", gate.place().cwd.display());
     let _ = writeln!(text, "record    {}", desk.store().path().display());

@@ -26,7 +26,7 @@ pub(super) fn model<O: Outside>(desk: &Desk<O>, arguments: &str) -> Result<Act, 
     let said = |error: O::Error| CommandError::Said(desk.outside.words(&error));
     let words = desk.outside.model_words().map_err(said)?;
     match arguments {
-        "" => Ok(Act::menu(picker(desk, &words, desk.model.effort.effort(), None))),
+        "" => Ok(Act::menu(picker(desk, &words, desk.model().effort.effort(), None))),
         AGAIN => Ok(Act::Reconnect(Reply::Plain { text: "reconnected to the model".to_owned() })),
         name => match name.strip_prefix(EFFORT) {
             Some(rest) => Ok(step_effort(desk, &words, rest.trim())),
@@ -38,9 +38,10 @@ pub(super) fn model<O: Outside>(desk: &Desk<O>, arguments: &str) -> Result<Act, 
 /// More or less effort, as the list of models is open: it stays open.
 fn step_effort<O: Outside>(desk: &Desk<O>, words: &ModelWords, arguments: &str) -> Act {
     let (direction, shown) = first_word(arguments);
-    let now = desk.model.effort.effort();
-    let Some(next) = stepped(&desk.model.model, now, direction == "more") else {
-        let wire = &desk.model.model.wire;
+    let model = desk.model();
+    let now = model.effort.effort();
+    let Some(next) = stepped(&model.model, now, direction == "more") else {
+        let wire = &model.model.wire;
         return Act::plain(format!("not supported: {wire} has no reasoning effort"));
     };
     let word = next.map_or(AUTO, Effort::as_str);
@@ -135,7 +136,7 @@ fn switch<O: Outside>(desk: &Desk<O>, words: &ModelWords, name: &str) -> Result<
     };
     let with =
         |provider: Option<String>| ModelWords { provider, model: model.clone(), ..words.clone() };
-    let own = desk.model.model.provider.to_string();
+    let own = desk.model().model.provider.to_string();
     let tried = match &provider {
         Some(_) => with(provider.clone()).choose(&settings, None),
         // A model of the present provider comes before one of the same name elsewhere.
@@ -163,7 +164,7 @@ fn switch<O: Outside>(desk: &Desk<O>, words: &ModelWords, name: &str) -> Result<
         }
     };
     let Some(handle) = handle else {
-        return Ok(Act::error(format!("the model is still {}{note}", desk.model.model.wire)));
+        return Ok(Act::error(format!("the model is still {}{note}", desk.model().model.wire)));
     };
     let text = format!("the model is {wire} ({provider}) from the next request on{note}");
     let reply = if note.is_empty() { Reply::Plain { text } } else { Reply::Error { text } };
@@ -177,7 +178,7 @@ fn picker<O: Outside>(
     effort: Option<Effort>,
     shown: Option<&str>,
 ) -> Menu {
-    let settings = desk.settings();
+    let (settings, present) = (desk.settings(), desk.model().model);
     let available = settings.available_models.clone();
     let mut items: Vec<MenuItem> = Vec::new();
     let mut selected = 0;
@@ -192,9 +193,9 @@ fn picker<O: Outside>(
                 ..words.clone()
             };
             let model = own.choose(&settings, None);
-            let current = model.as_ref().is_ok_and(|model| {
-                model.wire == desk.model.model.wire && kind == desk.model.model.provider
-            });
+            let current = model
+                .as_ref()
+                .is_ok_and(|model| model.wire == present.wire && kind == present.provider);
             if shown.map_or(current, |shown| shown == id) {
                 selected = items.len();
             }
@@ -216,7 +217,7 @@ fn picker<O: Outside>(
         choice: Choice::Type {
             label: "Model".to_owned(),
             line: "/model ".to_owned(),
-            initial: desk.model.model.wire.clone(),
+            initial: present.wire.clone(),
         },
         ..MenuItem::default()
     });
@@ -224,16 +225,16 @@ fn picker<O: Outside>(
         title: "Model".to_owned(),
         text: format!(
             "Now: {} ({}), {}",
-            desk.model.model.wire,
-            desk.model.model.provider,
-            match (levels(&desk.model.model).is_empty(), effort) {
+            present.wire,
+            present.provider,
+            match (levels(&present).is_empty(), effort) {
                 (true, _) => "effort not supported".to_owned(),
                 (false, effort) => format!("effort {}", effort.map_or(AUTO, Effort::as_str)),
             }
         ),
         items,
         selected,
-        keys: effort_keys(&desk.model.model),
+        keys: effort_keys(&present),
     }
 }
 
@@ -256,9 +257,10 @@ fn effort_keys(model: &Model) -> Vec<MenuKey> {
 
 /// `/effort`.
 pub(super) fn effort<O: Outside>(desk: &Desk<O>, word: &str) -> Act {
-    let now = desk.model.effort.effort();
-    let supported = |effort: Effort| desk.model.model.effort(effort);
-    let wire = &desk.model.model.wire;
+    let model = desk.model();
+    let now = model.effort.effort();
+    let supported = |effort: Effort| model.model.effort(effort);
+    let wire = &model.model.wire;
     if supported(Effort::Medium).is_none() && word != "auto" {
         return Act::plain(format!("not supported: {wire} has no reasoning effort"));
     }
@@ -286,7 +288,7 @@ pub(super) fn effort<O: Outside>(desk: &Desk<O>, word: &str) -> Act {
         "auto" => None,
         word => match word.parse::<Effort>() {
             Ok(effort) => Some(effort),
-            Err(error) => return Act::error(error.to_string()),
+            Err(error) => return Act::error(format!("{error}, or {AUTO} for the model's own")),
         },
     };
     let text = match effort.map(|effort| (effort, supported(effort))) {

@@ -1,6 +1,7 @@
 //! `/permissions`: the rules with their sources, recent denials, adding and removing.
 
-use ona_config::settings::file_for;
+use ona_config::settings::{Saved, file_for};
+use ona_engine::LiveChange;
 use ona_front::{Choice, Menu, MenuItem, Reply};
 use ona_policy::{Anchors, Rule, Scope, Source};
 use ona_types::{Behavior, PermissionUpdate, RuleValue, UpdateDestination};
@@ -10,7 +11,6 @@ use super::{beginning, first_word};
 use crate::act::Act;
 use crate::desk::{CommandError, Desk};
 use crate::outside::Outside;
-use ona_engine::LiveChange;
 
 const BEHAVIOURS: [(Behavior, &str); 3] =
     [(Behavior::Allow, "allow"), (Behavior::Ask, "ask"), (Behavior::Deny, "deny")];
@@ -23,8 +23,8 @@ pub(super) fn permissions<O: Outside>(
 ) -> Result<Act, CommandError> {
     match first_word(arguments) {
         ("", _) => Ok(Act::menu(overview(desk))),
-        ("add", rest) => Ok(change(desk, rest, true)),
-        ("remove", rest) => Ok(remove(desk, rest)),
+        ("add", rest) => add(desk, rest),
+        ("remove", rest) => remove(desk, rest),
         ("denied", _) => denied(desk),
         (word @ ("allow" | "ask" | "deny"), "") => Ok(Act::menu(listed(desk, word))),
         (word, rest) => {
@@ -98,7 +98,7 @@ fn overview<O: Outside>(desk: &Desk<O>) -> Menu {
         title: "Permissions".to_owned(),
         text: format!(
             "Mode: {}. deny comes before ask, ask before allow.\n\nWorking directories:\n\n{}",
-            desk.mode,
+            desk.mode(),
             dirs.join("\n")
         ),
         items,
@@ -127,7 +127,13 @@ fn listed<O: Outside>(desk: &Desk<O>, word: &str) -> Menu {
                 },
                 None => Choice::Close,
             };
-            let remove = if place.is_some() { "; Enter removes it" } else { "; edit it there" };
+            let remove = match (place, rule.source.scope) {
+                (Some(_), _) => "; Enter removes it",
+                (None, Scope::Builtin) => "; always applies",
+                (None, Scope::Managed) => "; your organisation decides it",
+                (None, Scope::Cli) => "; start ona without that option",
+                (None, _) => "; edit it there",
+            };
             MenuItem {
                 label: rule.text.clone(),
                 detail: format!("{}{remove}", rule.source),
@@ -171,79 +177,161 @@ fn denied<O: Outside>(desk: &Desk<O>) -> Result<Act, CommandError> {
     }))
 }
 
-/// Removes a rule, after a question.
-fn remove<O: Outside>(desk: &Desk<O>, arguments: &str) -> Act {
-    let (is_confirmed, arguments) = confirmed(arguments);
-    let act = change(desk, arguments, false);
-    match (&act, is_confirmed) {
-        (Act::Change(..), false) => {
-            let line = format!("/permissions remove {YES} {arguments}");
-            confirm(format!("Remove this rule: {arguments}?"), "", line)
-        }
-        _ => act,
+/// How a rule is added or removed.
+const HOW: &str = "allow|ask|deny RULE [in user|project|local|session]";
+
+/// A rule to add or to remove.
+struct Named<'a> {
+    behavior: Behavior,
+    /// The behaviour as it was typed.
+    word: &'a str,
+    text: &'a str,
+    destination: UpdateDestination,
+    /// The file, or the session.
+    place: String,
+    /// What is odd about it.
+    warning: Option<String>,
+}
+
+impl Named<'_> {
+    /// Whether a rule is this one, in the same place.
+    fn is_held_by(&self, rule: &Rule) -> bool {
+        let place = rule.source.file.as_ref().map(|held| held.display().to_string());
+        rule.behavior == self.behavior
+            && rule.text == self.text
+            && place.unwrap_or_else(|| SESSION.to_owned()) == self.place
     }
 }
 
-fn change<O: Outside>(desk: &Desk<O>, arguments: &str, adds: bool) -> Act {
+/// The place of rules that are in no file.
+const SESSION: &str = "this session";
+
+/// The rule that arguments name.
+fn named<'a, O: Outside>(
+    desk: &Desk<O>,
+    verb: &str,
+    arguments: &'a str,
+) -> Result<Named<'a>, CommandError> {
+    let said = |text: String| Err(CommandError::Said(text));
     let (word, rest) = first_word(arguments);
+    if word.is_empty() {
+        return said(format!("which rule? /permissions {verb} {HOW}"));
+    }
     let Some(behavior) = behaviour(word) else {
-        return Act::error(format!("expected allow, ask or deny, not `{word}`"));
+        return said(format!(
+            "expected allow, ask or deny, not `{word}`: /permissions {verb} {HOW}"
+        ));
     };
-    let places = [
-        (" in user", UpdateDestination::UserSettings),
-        (" in project", UpdateDestination::ProjectSettings),
-        (" in local", UpdateDestination::LocalSettings),
-        (" in session", UpdateDestination::Session),
-    ];
-    let found = places.iter().find_map(|(end, place)| Some((rest.strip_suffix(end)?, *place)));
-    let (text, destination) = found.unwrap_or((rest, UpdateDestination::LocalSettings));
+    let (text, scope) = scoped(rest);
+    let destination = match scope {
+        None | Some("local") => UpdateDestination::LocalSettings,
+        Some("user") => UpdateDestination::UserSettings,
+        Some("project") => UpdateDestination::ProjectSettings,
+        Some("session") => UpdateDestination::Session,
+        Some("managed") => {
+            return said(
+                "managed rules are your organisation's: ask your administrator".to_owned(),
+            );
+        }
+        Some(other) => {
+            return said(format!("unknown scope `{other}`: user, project, local or session"));
+        }
+    };
+    if text.is_empty() {
+        return said(format!(
+            "which rule? /permissions {verb} {word} RULE, such as Bash(git push *)"
+        ));
+    }
     let anywhere = Anchors { source: "/".into(), cwd: "/".into(), home: "/".into() };
-    if let Err(error) = Rule::parse(text, behavior, Source::of(Scope::Local), &anywhere) {
-        return Act::error(format!("invalid rule `{text}`: {error}"));
-    }
-    let governance = &desk.session.gate.governance;
-    if governance.managed_rules_only() {
-        return Act::error(
-            "only the rules of managed settings apply (allowManagedPermissionRulesOnly)",
-        );
-    }
-    let file = match destination {
-        UpdateDestination::Session => "this session".to_owned(),
-        other => file_for(other, governance.roots())
-            .map(|file| file.display().to_string())
-            .unwrap_or_default(),
+    let warning = match Rule::parse(text, behavior, Source::of(Scope::Local), &anywhere) {
+        Ok((_, warning)) => warning,
+        Err(error) => return said(format!("invalid rule `{text}`: {error}")),
     };
-    let held = |rule: &&Rule| {
-        let place = rule.source.file.as_ref().map(|held| held.display().to_string());
-        rule.text == text && place.unwrap_or_else(|| "this session".to_owned()) == file
-    };
-    if !adds && !rules(desk, behavior).any(|rule| held(&rule)) {
-        return Act::error(format!("rule not found in {file}: {word} {text}"));
+    let file = file_for(destination, desk.session.gate.governance.roots());
+    let place = file.map_or_else(|| SESSION.to_owned(), |file| file.display().to_string());
+    Ok(Named { behavior, word, text, destination, place, warning })
+}
+
+/// A rule, and the scope after it if there is one. What stands in parentheses is no scope.
+fn scoped(text: &str) -> (&str, Option<&str>) {
+    match text.rsplit_once(" in ") {
+        Some((rule, scope)) if !scope.contains([')', ' ']) => (rule.trim_end(), Some(scope)),
+        _ => (text, None),
     }
-    let values = vec![rule_value(text)];
-    let (update, mut said) = match adds {
-        true => (
-            PermissionUpdate::AddRules { rules: values, behavior, destination },
-            format!("added to {file}: {word} {text}"),
-        ),
-        false => (
-            PermissionUpdate::RemoveRules { rules: values, behavior, destination },
-            format!("removed from {file}: {word} {text}"),
-        ),
-    };
-    let others = BEHAVIOURS.iter().flat_map(|(other, name)| {
-        let same = rules(desk, *other).filter(|rule| rule.text == text);
-        same.filter(|rule| !held(rule) || *other != behavior).map(move |rule| (*other, *name, rule))
-    });
-    for (other, name, rule) in others {
-        let source = &rule.source;
-        if !adds && other == behavior {
-            said.push_str(&format!("\nthe same rule still applies: {source}"));
-        } else if adds && comes_before(other, behavior) {
+}
+
+/// Adds a rule. It is written before anything is said.
+fn add<O: Outside>(desk: &Desk<O>, arguments: &str) -> Result<Act, CommandError> {
+    let rule = named(desk, "add", arguments)?;
+    let Named { behavior, word, text, destination, place, warning } = &rule;
+    let is_there = rules(desk, *behavior).any(|held| rule.is_held_by(held));
+    let (behavior, destination) = (*behavior, *destination);
+    let update =
+        PermissionUpdate::AddRules { rules: vec![rule_value(text)], behavior, destination };
+    let saved = save(desk, &update)?;
+    let is_unchanged = |saved: &Saved| saved.before.is_some() && saved.before == saved.after;
+    if saved.as_ref().map_or(is_there, is_unchanged) {
+        return Ok(Act::plain(format!("already in {place}: {word} {text}")));
+    }
+    let mut said = format!("added to {place}: {word} {text}");
+    let before = BEHAVIOURS.iter().filter(|(other, _)| comes_before(*other, behavior));
+    for (other, name) in before {
+        for first in rules(desk, *other).filter(|first| first.text == *text) {
+            let source = &first.source;
             said.push_str(&format!("\nno effect: {name} {text} comes first ({source})"));
         }
     }
-    Act::Change(Box::new(LiveChange::Permissions(update)), Reply::Plain { text: said })
+    if let Some(warning) = warning {
+        said.push_str(&format!(
+            "\nwarning: {warning}; the rule matches nothing until there is one"
+        ));
+    }
+    Ok(changed(update, saved, said))
+}
+
+/// Removes a rule, after a question.
+fn remove<O: Outside>(desk: &Desk<O>, arguments: &str) -> Result<Act, CommandError> {
+    let (is_confirmed, arguments) = confirmed(arguments);
+    let rule = named(desk, "remove", arguments)?;
+    let Named { behavior, word, text, destination, place, .. } = &rule;
+    let (behavior, destination) = (*behavior, *destination);
+    let others = || {
+        let same = rules(desk, behavior).filter(|other| other.text == *text);
+        same.filter(|other| !rule.is_held_by(other)).map(|other| other.source.to_string())
+    };
+    if !rules(desk, behavior).any(|held| rule.is_held_by(held)) {
+        let mut why = format!("rule not found in {place}: {word} {text}");
+        for source in others() {
+            why.push_str(&format!("\nthere is one in {source}"));
+        }
+        return Ok(Act::error(why));
+    }
+    if !is_confirmed {
+        let line = format!("/permissions remove {YES} {arguments}");
+        let about = format!("It is in `{place}`.");
+        return Ok(confirm(format!("Remove this rule: {arguments}?"), about, line));
+    }
+    let update =
+        PermissionUpdate::RemoveRules { rules: vec![rule_value(text)], behavior, destination };
+    let saved = save(desk, &update)?;
+    let mut said = format!("removed from {place}: {word} {text}");
+    for source in others() {
+        said.push_str(&format!("\nthe same rule still applies: {source}"));
+    }
+    Ok(changed(update, saved, said))
+}
+
+/// Writes a change of the rules.
+fn save<O: Outside>(
+    desk: &Desk<O>,
+    update: &PermissionUpdate,
+) -> Result<Option<Saved>, CommandError> {
+    let saved = desk.session.gate.governance.save(update);
+    saved.map_err(|error| CommandError::Said(format!("nothing was changed: {error}")))
+}
+
+fn changed(update: PermissionUpdate, saved: Option<Saved>, text: String) -> Act {
+    Act::Change(Box::new(LiveChange::Saved(Box::new((update, saved)))), Reply::Plain { text })
 }
 
 /// Whether rules of one kind are asked before those of the other.
@@ -263,5 +351,18 @@ fn rule_value(text: &str) -> RuleValue {
             RuleValue { tool_name: tool.to_owned(), rule_content: Some(content.to_owned()) }
         }
         None => RuleValue { tool_name: text.to_owned(), rule_content: None },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scope_stands_after_the_rule() {
+        assert_eq!(scoped("Bash(ls) in user"), ("Bash(ls)", Some("user")));
+        assert_eq!(scoped("Bash(grep x in y)"), ("Bash(grep x in y)", None));
+        assert_eq!(scoped("Bash(grep x in y) in nowhere"), ("Bash(grep x in y)", Some("nowhere")));
+        assert_eq!(scoped("Read"), ("Read", None));
     }
 }

@@ -135,7 +135,7 @@ pub(super) fn set<O: Outside>(
 /// When a setting acts, if not at once.
 fn later<O: Outside>(desk: &Desk<O>, key: &str) -> String {
     if key == "permissions.defaultMode" && desk.keeps_mode {
-        return format!("\nthis session keeps the mode {}; Shift+Tab changes it", desk.mode);
+        return format!("\nthis session keeps the mode {}; Shift+Tab changes it", desk.mode());
     }
     match READ_AT_START.iter().find(|(later, _)| *later == key) {
         Some((_, how)) => format!("\nit takes effect in the next session; {how}"),
@@ -229,7 +229,7 @@ pub(super) fn unset<O: Outside>(desk: &Desk<O>, key: &str) -> Result<Act, Comman
     let file = saved.file.display();
     let mut text = format!("removed from {file}: {key}{before}\n{}", now(key, found));
     if matches!(key, "model" | "model_config") {
-        let wire = &desk.model.model.wire;
+        let wire = desk.model().model.wire;
         text.push_str(&format!("\nthis session goes on with {wire}; /model switches"));
     }
     text.push_str(&later(desk, key));

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::Governance;
 use super::load::session_rules;
-use ona_config::settings::{self, Layer};
+use ona_config::settings::{self, Layer, Saved};
 use ona_config::trust;
 
 /// Where an update of the permissions was saved.
@@ -40,6 +40,12 @@ pub enum UpdateError {
 impl Governance {
     /// Saves an update of the permissions and applies it. Returns where it was saved.
     pub fn update(&mut self, update: &PermissionUpdate, seat: &Seat) -> Result<Kept, UpdateError> {
+        let saved = self.save(update)?;
+        self.apply(update, saved, seat)
+    }
+
+    /// Writes an update of the permissions to its file, if it has one; it does not act yet.
+    pub fn save(&self, update: &PermissionUpdate) -> Result<Option<Saved>, UpdateError> {
         if let PermissionUpdate::SetMode { mode, .. } = update
             && let Some(why) = self.basis.refuses(*mode)
         {
@@ -54,8 +60,17 @@ impl Governance {
         if about_rules && self.managed_rules_only() {
             return Err(UpdateError::ManagedRulesOnly);
         }
+        Ok(settings::save(update, &self.basis.roots)?)
+    }
+
+    /// Applies an update of the permissions that was written, or needs no file. Returns where it was saved.
+    pub fn apply(
+        &mut self,
+        update: &PermissionUpdate,
+        saved: Option<Saved>,
+        seat: &Seat,
+    ) -> Result<Kept, UpdateError> {
         let store = &self.core.store;
-        let saved = settings::save(update, &self.basis.roots)?;
         let scope = match update.destination() {
             UpdateDestination::UserSettings => Scope::User,
             UpdateDestination::ProjectSettings => Scope::Project,

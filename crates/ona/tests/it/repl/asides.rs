@@ -78,3 +78,15 @@ fn a_list_can_be_opened_and_chosen_from_while_the_agent_works() {
         "the next request is to the other: {models:?}"
     );
 }
+
+#[test]
+fn what_is_asked_during_a_turn_knows_what_was_changed_in_it() {
+    let (project, _server, pty) = busy("toolu_aside_changed");
+    answers(&pty, "/model o3", "the model is o3");
+    answers(&pty, "/effort high", "the reasoning effort is high");
+    answers(&pty, "/status", "o3 (openai_compatible), effort high");
+    pty.key(Key::BackTab);
+    pty.wait_for("accept edits on");
+    answers(&pty, "/status", "mode      acceptEdits");
+    project.file("go", "");
+}

@@ -135,4 +135,74 @@ fn a_rule_that_has_no_effect_is_told() {
     pty.wait_whole("the same rule still applies: user (");
     ready(&pty);
     answers(&pty, "/permissions remove ask Bash(cp *)", "rule not found in ");
+    pty.wait_whole("there is one in user (");
+}
+
+#[test]
+fn nothing_is_said_to_be_written_that_was_not() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let project = project();
+    let pty = start_alone(&project);
+    let file = project.file(".claude/settings.local.json", "{\"permissions\": ");
+    let lines = [
+        "/permissions add allow Bash(mkdir *)",
+        "/permissions add deny Read(x) in local",
+        "/config verbose=true",
+    ];
+    for line in lines {
+        pty.line(line);
+        pty.wait_until(|_| {
+            pty.whole().contains(line) && pty.whole().contains("settings.local.json: ")
+        });
+        ready(&pty);
+    }
+    assert!(!pty.whole().contains("added to"), "{}", pty.whole());
+    fs::write(&file, "{\"permissions\": {\"ask\": [\"Bash(mv *)\"]}}").unwrap();
+    // Nothing can be created beside it, and it cannot be replaced.
+    let dir = project.path(".claude");
+    fs::set_permissions(&dir, fs::Permissions::from_mode(0o555)).unwrap();
+    if fs::write(dir.join("probe"), "").is_ok() {
+        // Root may write everywhere.
+        return;
+    }
+    answers(&pty, "/permissions add allow Bash(mkdir *)", "nothing was changed");
+    ready(&pty);
+    assert!(!pty.whole().contains("added to"), "{}", pty.whole());
+    pty.line("/permissions allow");
+    let shown = pty.wait_for("Add a rule");
+    assert!(!shown.contains("mkdir"), "{shown}");
+    fs::set_permissions(&dir, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+#[test]
+fn what_is_wrong_with_a_rule_is_told_in_words() {
+    let project = project();
+    let pty = start_alone(&project);
+    for (line, words) in [
+        ("/permissions add", "which rule? /permissions add allow|ask|deny RULE"),
+        ("/permissions remove", "which rule? /permissions remove allow|ask|deny RULE"),
+        ("/permissions add allow", "which rule? /permissions add allow RULE"),
+        ("/permissions add allow Bash(ls) in nowhere", "unknown scope `nowhere`"),
+        ("/permissions add allow Bash(ls) in managed", "managed rules are your organisation's"),
+        ("/permissions add allow NoSuchTool", "unknown tool `NoSuchTool`"),
+        ("/permissions add allow Bash(ls -l)", "added to "),
+        ("/permissions add allow Bash(ls -l)", "already in "),
+        ("/permissions add deny Bash(rm *) in session", "added to this session"),
+        ("/permissions add deny Bash(rm *) in session", "already in this session"),
+    ] {
+        answers(&pty, line, words);
+        ready(&pty);
+    }
+    assert_eq!(
+        local_settings(&project)["permissions"]["allow"],
+        json!(["NoSuchTool", "Bash(ls -l)"])
+    );
+    pty.line("/permissions remove allow Bash(ls -l)");
+    let shown = pty.wait_for("Remove this rule");
+    assert!(shown.contains("settings.local.json"), "{shown}");
+    close(&pty);
+    pty.line("/permissions deny");
+    let shown = pty.wait_for("built");
+    let row = shown.lines().find(|row| row.contains("builtin")).unwrap_or_default();
+    assert!(row.contains("always applies"), "{shown}");
 }
