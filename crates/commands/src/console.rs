@@ -123,7 +123,9 @@ impl<O: Outside> Console<O> {
         }
         let (next, reason) = self.drive(&mut agent).await;
         if let Next::Open { which: Which::New(_) | Which::Named(_, Some(_)), .. } = &next {
-            self.mode = Some(agent.session().mode());
+            // A mode of the settings is not handed on: they may say something else by then.
+            let session = agent.session();
+            self.mode = session.gate.governance.has_own_mode().then(|| session.mode());
             let last = agent.model_handle();
             let key = |handle: &ModelHandle| (handle.model.clone(), handle.effort, handle.thinking);
             is_chosen |= key(last) != key(&first);

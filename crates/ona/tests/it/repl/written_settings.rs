@@ -142,6 +142,22 @@ fn the_mode_of_the_settings_acts_unless_one_was_chosen() {
 }
 
 #[test]
+fn a_new_conversation_takes_the_mode_of_the_settings_unless_one_was_chosen() {
+    let (project, server) = (project(), model([]));
+    let pty = start(&project, &server, &[]);
+    answers(&pty, "/clear", "a new conversation");
+    ready(&pty);
+    answers(&pty, "/config permissions.defaultMode=acceptEdits", "defaultMode = ");
+    pty.wait_for("accept edits on");
+    ready(&pty);
+    answers(&pty, "/clear", "a new conversation");
+    pty.wait_for("accept edits on");
+    answers(&pty, "/config permissions.defaultMode=plan", "\"plan\"");
+    pty.wait_for("plan mode on");
+    assert!(!pty.whole().contains("this session keeps"), "{}", pty.whole());
+}
+
+#[test]
 fn the_model_of_the_settings_tells_what_ranks_above_it() {
     let project = project();
     let options = PtyOptions::default()
