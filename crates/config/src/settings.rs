@@ -17,6 +17,7 @@ mod known_keys;
 mod merge;
 mod remarks;
 mod schema;
+mod shown;
 mod typed;
 
 use std::path::{Path, PathBuf};
@@ -39,6 +40,7 @@ pub(crate) use merge::{managed_servers_only, merge_objects};
 pub use ona_repo::Repository;
 pub use schema::{OauthSettings, Permissions, SearchBackend, Settings, schema};
 pub(crate) use schema::{is_permission, is_setting};
+pub use shown::shown;
 
 /// The setting that rejects servers of a `.mcp.json`.
 pub(crate) const REJECTED_SERVERS: &str = "disabledMcpjsonServers";

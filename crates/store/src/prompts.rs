@@ -76,6 +76,7 @@ pub struct DayUse {
 impl Store {
     /// Keeps what was typed in a directory.
     pub fn keep_typed(&self, project_dir: &str, text: &str) -> Result<(), StoreError> {
+        let text = without_secret(text);
         self.write(|tx| {
             tx.execute(
                 "INSERT INTO typed_prompts(project_dir, text) VALUES (?1, ?2)",
@@ -261,6 +262,21 @@ impl Store {
     }
 }
 
+/// A typed line without the value of a setting that may be a secret: variables, headers, and helpers for keys. Nothing
+/// in the value itself tells that it is one.
+fn without_secret(text: &str) -> &str {
+    let setting = ["/config ", "/settings "].iter().find_map(|name| text.strip_prefix(name));
+    let Some((key, value)) = setting.and_then(|setting| setting.split_once('=')) else {
+        return text;
+    };
+    let hides =
+        |part: &str| ["env", "headers", "hooks"].contains(&part) || part.ends_with("Helper");
+    match key.trim().split('.').any(hides) {
+        true => &text[..text.len() - value.len()],
+        false => text,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use ona_types::Entry;
@@ -277,6 +293,15 @@ mod tests {
             name: None,
         };
         store.new_session(&new).unwrap()
+    }
+
+    #[test]
+    fn the_value_of_a_secret_setting_is_not_kept() {
+        assert_eq!(without_secret("/config env.FOO_TOKEN=x=y"), "/config env.FOO_TOKEN=");
+        assert_eq!(without_secret("/settings apiKeyHelper=echo k"), "/settings apiKeyHelper=");
+        for kept in ["/config theme=dark", "/config env", "env.X=1 is wrong"] {
+            assert_eq!(without_secret(kept), kept);
+        }
     }
 
     #[test]

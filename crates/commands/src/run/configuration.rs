@@ -1,16 +1,17 @@
 //! Commands about settings.
 
-use ona_config::settings::name_of;
+use ona_config::settings::{self, name_of};
 use ona_extensions::DEFAULT_STYLE;
 use ona_front::{Choice, Event, Menu, MenuItem, MenuKey, Preferences, Reply};
-use ona_types::UpdateDestination;
+use ona_types::{PermissionMode, UpdateDestination};
 use serde_json::{Value, json};
 
-use super::setting::{self, is_local, set, text_of, value_of, with_source};
+use super::confirm::{YES, confirm, confirmed};
+use super::setting::{self, is_local, set, set_saying, shown, text_of, value_of, with_source};
 use super::{first_word, model};
 use crate::act::Act;
 use crate::desk::{CommandError, Desk};
-use crate::outside::Outside;
+use crate::outside::{Outside, Printed};
 
 /// The settings that the menu offers, each with the values it can have; none: any text.
 const OFFERED: &[(&str, &[&str])] = &[
@@ -45,8 +46,13 @@ const OFFERED: &[(&str, &[&str])] = &[
     ("alwaysThinkingEnabled", &["true", "false"]),
     ("autoMemoryEnabled", &["true", "false"]),
     ("respectGitignore", &["true", "false"]),
-    ("cleanupPeriodDays", &[]),
 ];
+
+/// The question before bypassPermissions.
+const BYPASS: &str = "Let the agent do everything without a question?";
+/// What it means.
+const BYPASS_MEANS: &str = "`bypassPermissions` asks about nothing: commands run and files are changed at once, in this session \
+and in every later one of this folder. Deny rules still apply. Use it only where nothing can be lost.";
 
 /// The colours of `/color`.
 const COLOURS: [&str; 9] =
@@ -65,14 +71,24 @@ pub(super) async fn config<O: Outside>(
         return Ok(output_style(desk, ""));
     }
     if arguments == "list" {
-        return Ok(desk.print(&["config", "list"]).await);
+        let Printed { text, ok } = desk.printed(&["config", "list"]).await;
+        let masked = serde_json::from_str(&text).map(|all: Value| settings::shown(&[], &all));
+        return Ok(match masked {
+            Ok(all) if ok => Act::plain(format!("{all:#}")),
+            _ => Act::error(text.trim_end()),
+        });
     }
     if let ("unset", key) = first_word(arguments) {
         return setting::unset(desk, key);
     }
+    let (is_confirmed, arguments) = confirmed(arguments);
     let Some((key, value)) = arguments.split_once('=') else {
         return Ok(one(desk, arguments));
     };
+    let bypasses = value.trim().trim_matches('"') == PermissionMode::BypassPermissions.as_str();
+    if key.trim() == "permissions.defaultMode" && bypasses && !is_confirmed {
+        return Ok(confirm(BYPASS, BYPASS_MEANS, format!("/config {YES} {arguments}")));
+    }
     if key.trim() == "model" {
         return model::keep_model(desk, value.trim().trim_matches('"'));
     }
@@ -82,7 +98,7 @@ pub(super) async fn config<O: Outside>(
 fn all<O: Outside>(desk: &Desk<O>) -> Menu {
     let detail = |key: &str| match with_source(desk, key) {
         Some((value, source)) => {
-            format!("{} ({})", text_of(Some(&value)), source.scope.as_str())
+            format!("{} ({})", text_of(Some(&shown(key, &value))), source.scope.as_str())
         }
         None => text_of(None),
     };
@@ -107,7 +123,7 @@ fn all<O: Outside>(desk: &Desk<O>) -> Menu {
 /// The values that a setting can have.
 fn one<O: Outside>(desk: &Desk<O>, key: &str) -> Act {
     let now = value_of(desk, key);
-    let text = text_of(now.as_ref());
+    let text = text_of(now.as_ref().map(|now| shown(key, now)).as_ref());
     let Some((_, values)) = OFFERED.iter().find(|(known, _)| *known == key) else {
         return match setting::check(key) {
             Ok(()) => Act::plain(format!("{key}: {text}\n/config {key}=VALUE sets it")),
@@ -198,8 +214,11 @@ pub(super) fn theme<O: Outside>(desk: &Desk<O>, name: &str) -> Act {
     let user = UpdateDestination::UserSettings;
     match name {
         "" => Act::menu(themes(desk, highlights)),
-        SYNTAX => set(desk, "syntaxHighlightingDisabled", &highlights.to_string(), user),
-        name => set(desk, "theme", name, user),
+        SYNTAX => {
+            let words = if highlights { "code has no colours now" } else { "code has colours now" };
+            set_saying(desk, "syntaxHighlightingDisabled", &highlights.to_string(), user, words)
+        }
+        name => set_saying(desk, "theme", name, user, &format!("the theme is {name}")),
     }
 }
 
@@ -235,7 +254,8 @@ fn themes<O: Outside>(desk: &Desk<O>, highlights: bool) -> Menu {
 pub(super) fn vim<O: Outside>(desk: &Desk<O>) -> Act {
     let now = text_of(value_of(desk, "editorMode").as_ref());
     let next = if now == "vim" { "normal" } else { "vim" };
-    set(desk, "editorMode", next, UpdateDestination::UserSettings)
+    let words = if next == "vim" { "vim keys are on" } else { "vim keys are off" };
+    set_saying(desk, "editorMode", next, UpdateDestination::UserSettings, words)
 }
 
 /// `/output-style`.

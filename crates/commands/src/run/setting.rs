@@ -1,14 +1,16 @@
 //! Writing and removing settings, and the truth about what acts afterwards.
 
 use ona_config::settings::{
-    self, EditError, InFile, Layer, NoEffect, Saved, UnknownKeys, file_for, in_force, name_of,
-    value_in,
+    self, EditError, InFile, Layer, Loaded, NoEffect, Saved, UnknownKeys, file_for, in_force,
+    name_of, value_in,
 };
 use ona_config::trust;
 use ona_engine::{LiveChange, USUAL_THINKING};
+use ona_extensions::trust_request;
 use ona_front::Reply;
 use ona_policy::{Scope, Source};
 use ona_types::UpdateDestination;
+use ona_types::trust::TrustRecord as _;
 use serde_json::{Value, json};
 
 use super::configuration::refused_value;
@@ -21,7 +23,6 @@ const READ_AT_START: &[(&str, &str)] = &[
     ("outputStyle", "/clear starts one"),
     ("language", "/clear starts one"),
     ("agent", "/clear starts one"),
-    ("cleanupPeriodDays", "/clear starts one"),
 ];
 
 /// The value of a key in the settings that are in force.
@@ -43,6 +44,12 @@ pub(super) fn text_of(value: Option<&Value>) -> String {
         Some(Value::String(text)) => text.clone(),
         Some(value) => value.to_string(),
     }
+}
+
+/// A value as it is shown: without what may be a secret.
+pub(super) fn shown(key: &str, value: &Value) -> Value {
+    let parts: Vec<&str> = key.split('.').collect();
+    settings::shown(&parts, value)
 }
 
 /// Whether the file that `/config` writes sets a key.
@@ -102,6 +109,17 @@ pub(super) fn set<O: Outside>(
     value: &str,
     destination: UpdateDestination,
 ) -> Act {
+    set_saying(desk, key, value, destination, "")
+}
+
+/// The same, said in these words if there are some.
+pub(super) fn set_saying<O: Outside>(
+    desk: &Desk<O>,
+    key: &str,
+    value: &str,
+    destination: UpdateDestination,
+    words: &str,
+) -> Act {
     let parts = match parts(key) {
         Ok(parts) => parts,
         Err(why) => return Act::error(why.to_string()),
@@ -116,16 +134,21 @@ pub(super) fn set<O: Outside>(
         Ok(set) => set,
         Err(error) => return Act::error(refused(&error)),
     };
-    let mut text = format!("{}: {key} = {value}", saved.file.display());
+    let file = saved.file.display();
     let setting = InFile { file: &saved.file, key: &parts, value: &value };
-    match without_effect(desk, &setting) {
+    let no_effect = without_effect(desk, &setting);
+    let mut text = match (words, &no_effect) {
+        ("", _) | (_, Some(_)) => format!("{file}: {key} = {}", shown(key, &value)),
+        (words, None) => format!("{words}; saved in {file}"),
+    };
+    match no_effect {
         Some(why) => text.push_str(&format!("\n{why}")),
         None => {
             change_now(desk, key, Some(&value));
             text.push_str(&later(desk, key));
         }
     }
-    text.push_str(&trusted(desk, &saved));
+    text.push_str(&trusted(desk, &saved, &parts));
     for odd in odd {
         text.push_str(&format!("\nwarning: {odd}"));
     }
@@ -145,15 +168,33 @@ fn later<O: Outside>(desk: &Desk<O>, key: &str) -> String {
 
 /// What the operator has trusted before stays trusted, and the change is the operator's own; a line where it is not
 /// trusted.
-fn trusted<O: Outside>(desk: &Desk<O>, saved: &Saved) -> String {
+fn trusted<O: Outside>(desk: &Desk<O>, saved: &Saved, key: &[&str]) -> String {
     match trust::carry_over(saved, desk.session.gate.governance.roots(), desk.store()) {
         Ok(true) => {
             is_own(desk, saved);
             String::new()
         }
-        Ok(false) => "\nit takes effect after `ona trust`".to_owned(),
+        Ok(false) if is_held_back(desk, saved, key) => {
+            "\nit takes effect after `ona trust`".to_owned()
+        }
+        Ok(false) => String::new(),
         Err(error) => format!("\nwarning: {error}"),
     }
+}
+
+/// Whether a key of a file waits for the operator's trust.
+fn is_held_back<O: Outside>(desk: &Desk<O>, saved: &Saved, key: &[&str]) -> bool {
+    let roots = desk.session.gate.governance.roots();
+    let config = &desk.engine.core.config;
+    let Loaded { layers, .. } = settings::load(roots, &config.given);
+    let request = trust_request(roots, &layers, !config.skills_off);
+    let Ok(trusted) = desk.store().trusted(&request.name()) else { return true };
+    let judged = request.judge(&layers, roots, &trusted).layers;
+    let has = |layers: &[Layer]| {
+        let own = layers.iter().find(|layer| layer.source.file.as_deref() == Some(&saved.file));
+        own.is_some_and(|layer| value_in(layer, key).is_some())
+    };
+    has(&layers) && !has(&judged)
 }
 
 /// The session knows of a change of a file that it is the operator's own.
@@ -193,7 +234,9 @@ fn after<O: Outside>(desk: &Desk<O>, saved: &Saved) -> Vec<Layer> {
 /// What a key is now, and where that is set.
 fn now(key: &str, found: Option<(Value, Source)>) -> String {
     match found {
-        Some((value, source)) => format!("now {key} = {value}, from {}", name_of(&source)),
+        Some((value, source)) => {
+            format!("now {key} = {}, from {}", shown(key, &value), name_of(&source))
+        }
         None => format!("{key} is not set anywhere now: the default applies"),
     }
 }
@@ -213,6 +256,7 @@ pub(super) fn unset<O: Outside>(desk: &Desk<O>, key: &str) -> Result<Act, Comman
             let elsewhere = match with_source(desk, key) {
                 Some((value, source)) => {
                     let source = name_of(&source);
+                    let value = shown(key, &value);
                     format!("{source} sets {key} = {value}: change it in that file")
                 }
                 None => "it is not set anywhere: the default applies".to_owned(),
@@ -225,7 +269,7 @@ pub(super) fn unset<O: Outside>(desk: &Desk<O>, key: &str) -> Result<Act, Comman
     let found = in_force(&after(desk, &saved), &parts);
     change_now(desk, key, found.as_ref().map(|(value, _)| value));
     let before = saved.before.as_ref().and_then(|layer| value_in(layer, &parts));
-    let before = before.map(|value| format!(" = {value}")).unwrap_or_default();
+    let before = before.map(|value| format!(" = {}", shown(key, value))).unwrap_or_default();
     let file = saved.file.display();
     let mut text = format!("removed from {file}: {key}{before}\n{}", now(key, found));
     if matches!(key, "model" | "model_config") {
@@ -233,7 +277,7 @@ pub(super) fn unset<O: Outside>(desk: &Desk<O>, key: &str) -> Result<Act, Comman
         text.push_str(&format!("\nthis session goes on with {wire}; /model switches"));
     }
     text.push_str(&later(desk, key));
-    text.push_str(&trusted(desk, &saved));
+    text.push_str(&trusted(desk, &saved, &parts));
     Ok(Act::Reload(Reply::Plain { text }))
 }
 

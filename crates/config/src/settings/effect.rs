@@ -5,7 +5,7 @@ use std::path::Path;
 use ona_policy::{Scope, Source};
 use serde_json::Value;
 
-use super::{Given, Layer, Roots, merge};
+use super::{Given, Layer, Roots, merge, shown};
 
 /// Why a value in a file does not act.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -78,7 +78,7 @@ pub fn no_effect(
         .rev()
         .filter_map(|layer| Some((layer, value_in(layer, key)?)))
         .find(|(_, theirs)| differs(value, theirs))?;
-    let (by, value) = (layer.source.clone(), theirs.clone());
+    let (by, value) = (layer.source.clone(), shown(key, theirs));
     Some(NoEffect::Overruled { key: key.join("."), value, source_name: name_of(&by), by })
 }
 

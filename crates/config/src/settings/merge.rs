@@ -8,6 +8,7 @@ use ona_policy::{Scope, Source};
 use ona_repo::Disk;
 use serde_json::{Map, Value};
 
+use super::shown::remove_secrets;
 use super::{Layer, Loaded};
 
 /// The snapshot's key that holds the layers.
@@ -140,13 +141,11 @@ fn says(layers: &[Layer], path: &[&str]) -> bool {
 }
 
 /// What a session stores: the merged settings, and their layers. It goes into the record, so possible secrets in
-/// `env` are left out (S0 §2.8).
+/// `env` and in headers are left out (S0 §2.8).
 pub fn snapshot(loaded: &Loaded) -> Value {
     let mut layers = loaded.layers.clone();
     for layer in &mut layers {
-        if let Some(Value::Object(env)) = layer.json.get_mut("env") {
-            env.retain(|name, _| !may_be_secret(name));
-        }
+        remove_secrets(&mut layer.json);
     }
     let mut snapshot = merge(&layers);
     snapshot[LAYERS] = serde_json::to_value(&layers).unwrap_or_default();
@@ -160,12 +159,6 @@ pub fn secrets(layers: &[Layer]) -> impl Iterator<Item = String> {
     values
         .filter(|(name, value)| holds_secret(&Disk, name, value))
         .map(|(_, value)| value.trim().to_owned())
-}
-
-fn may_be_secret(name: &str) -> bool {
-    let name = name.to_ascii_uppercase();
-    let parts = ["KEY", "TOKEN", "SECRET", "PASSW", "AUTH", "CREDENTIAL"];
-    parts.iter().any(|part| name.contains(part))
 }
 
 /// The layers of a snapshot. If it was written by hand and has no layers, or layers that do not match its settings, it

@@ -92,17 +92,17 @@ fn theme_is_chosen_from_a_list_and_kept_for_the_user() {
     let shown = pty.wait_for("dark-daltonized");
     assert!(shown.contains("1. auto"), "{shown}");
     pty.send("3");
-    let shown = pty.wait_whole("theme = \"light\"");
-    assert!(shown.contains("home/.claude/settings.json: theme"), "{shown}");
+    let shown = pty.wait_whole("the theme is light");
+    assert!(shown.contains("home/.claude/settings.json"), "{shown}");
     assert_eq!(local_settings(&project), Value::Null, "the list writes your own settings too");
     ready(&pty);
     pty.line("/theme");
     pty.wait_for("light ✔");
     pty.wait_for("t code without colours");
     pty.send("t");
-    pty.wait_whole("syntaxHighlightingDisabled = true");
+    pty.wait_whole("code has no colours now");
     ready(&pty);
-    answers(&pty, "/theme dark", "theme = \"dark\"");
+    answers(&pty, "/theme dark", "the theme is dark");
     ready(&pty);
     answers(&pty, "/theme beige", "unknown theme");
 }
@@ -292,4 +292,66 @@ fn doctor_tells_what_is_wrong_with_rules_and_key_bindings() {
     let shown = answers(&pty, "/doctor", "warn  keybindings");
     let row = shown.lines().find(|row| row.contains("warn  keybindings")).unwrap();
     assert!(row.contains("chat:fly"), "{shown}");
+}
+
+#[test]
+fn values_that_may_be_secrets_are_neither_shown_nor_kept() {
+    let project = project();
+    let hook = json!({"type": "http", "url": "http://127.0.0.1:9/", "headers": {"Authorization": "Bearer swordfish-one"}});
+    user_settings(
+        &project,
+        &json!({
+            "env": {"DEPLOY_NAME": "swordfish-two"}, "apiKeyHelper": "echo swordfish-three",
+            "hooks": {"Stop": [{"hooks": [hook]}]},
+        }),
+    );
+    let pty = start_alone(&project);
+    for (line, words) in [
+        ("/config env", "{\"DEPLOY_NAME\":\"(set)\"}"),
+        ("/config env.DEPLOY_NAME", "env.DEPLOY_NAME: (set)"),
+        ("/config apiKeyHelper", "apiKeyHelper: (set)"),
+        ("/config list", "\"Authorization\": \"(set)\""),
+    ] {
+        answers(&pty, line, words);
+        ready(&pty);
+    }
+    assert!(!pty.whole().contains("swordfish"), "{}", pty.whole());
+    answers(&pty, "/config env.FOO_TOKEN=swordfish-four", "env.FOO_TOKEN = \"(set)\"");
+    ready(&pty);
+    answers(&pty, "/config unset env.FOO_TOKEN", "env.FOO_TOKEN = \"(set)\"");
+    ready(&pty);
+    let kept = "SELECT count(*) FROM typed_prompts WHERE text LIKE '%swordfish%'";
+    assert_eq!(project.sql(kept), ["0"]);
+    let kept = "SELECT count(*) FROM settings_snapshot WHERE json LIKE '%swordfish-one%' OR json LIKE '%swordfish-four%'";
+    assert_eq!(project.sql(kept), ["0"]);
+}
+
+#[test]
+fn bypassing_permissions_is_asked_about_first() {
+    let project = project();
+    let pty = start_alone(&project);
+    let line = "/config permissions.defaultMode=bypassPermissions";
+    pty.line(line);
+    pty.wait_for("Let the agent do everything without a question?");
+    pty.wait_for("❯ 2. No");
+    pty.key(Key::Enter);
+    ready(&pty);
+    assert_eq!(local_settings(&project), Value::Null);
+    confirms(&pty, line, "Let the agent do everything without a question?");
+    pty.wait_whole("permissions.defaultMode = \"bypassPermissions\"");
+    assert_eq!(local_settings(&project)["permissions"]["defaultMode"], "bypassPermissions");
+}
+
+#[test]
+fn a_setting_is_answered_in_words() {
+    let project = project();
+    let pty = start_alone(&project);
+    answers(&pty, "/theme dark", "the theme is dark; saved in ");
+    ready(&pty);
+    answers(&pty, "/vim", "vim keys are on; saved in ");
+    let shown = answers(&pty, "/config verbose=true", "verbose = true");
+    assert!(!shown.contains("ona trust"), "{shown}");
+    pty.line("/config");
+    let shown = pty.wait_for("respectGitignore");
+    assert!(!shown.contains("cleanupPeriodDays"), "{shown}");
 }

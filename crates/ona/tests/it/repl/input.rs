@@ -169,9 +169,9 @@ fn vim_keys_start_in_insert() {
 fn vim_is_switched_on_and_off_by_its_command() {
     let project = project();
     let pty = start_alone(&project);
-    answers(&pty, "/vim", "editorMode = \"vim\"");
+    answers(&pty, "/vim", "vim keys are on");
     pty.wait_for("-- INSERT --");
-    answers(&pty, "/vim", "editorMode = \"normal\"");
+    answers(&pty, "/vim", "vim keys are off");
     ready(&pty);
 }
 

@@ -77,7 +77,7 @@ fn the_same_commands_work_and_lists_are_numbered() {
     pty.wait_for("light-ansi");
     pty.wait_until(|screen| screen.ends_with("to close:"));
     pty.line("3");
-    pty.wait_for("theme = \"light\"");
+    pty.wait_for("the theme is light");
     no_escape(&pty);
 }
 
@@ -344,6 +344,6 @@ fn words_search_in_a_list_of_plain_lines() {
     pty.wait_for("2. light-daltonized");
     pty.wait_until(|screen| screen.ends_with("to close:"));
     pty.line("1");
-    pty.wait_for("theme = \"dark-daltonized\"");
+    pty.wait_for("the theme is dark-daltonized");
     no_escape(&pty);
 }

@@ -39,7 +39,7 @@ fn a_file_of_higher_rank_is_named_and_unset_makes_the_other_one_act() {
     let shown = answers(&pty, "/config unset theme", "`theme` is not set in ");
     assert!(shown.contains(".claude/settings.json sets theme = \"light\""), "{shown}");
     ready(&pty);
-    let shown = answers(&pty, "/theme dark-ansi", "theme = \"dark-ansi\"");
+    let shown = answers(&pty, "/theme dark-ansi", "the theme is dark-ansi");
     assert_eq!(shown.matches("it has no effect").count(), 1, "now it acts: {shown}");
 }
 
