@@ -26,6 +26,8 @@ pub(crate) enum Act {
         input: Value,
         /// The prompt.
         then: Option<String>,
+        /// What it came to, for the user: its own words are for the model.
+        said: String,
     },
     /// Another session.
     Open {

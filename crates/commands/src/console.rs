@@ -178,6 +178,9 @@ impl<O: Outside> Console<O> {
             Err(error) => self.front.warn(error.to_string()),
         }
         agent.apply_changes();
+        if let Err(error) = self.show_state(agent.session(), agent.model_handle(), None) {
+            self.front.warn(error.to_string());
+        }
     }
 
     /// The next operation. Meanwhile, what ends in the background is reported to the model, and a prompt repeated.

@@ -17,6 +17,7 @@ mod session;
 mod setting;
 mod transcript;
 
+pub(crate) use governance::OUT_OF_PLANNING;
 use tokio_util::sync::CancellationToken;
 
 use crate::act::Act;

@@ -1,7 +1,9 @@
 //! Which model a session asks: the operator's words, then the settings, then ona's own choice.
 
 use ona_config::settings::Settings;
-use ona_provider::{Aliases, Model, ModelError, ProviderKind, UnknownProvider, resolve};
+use ona_provider::{
+    Aliases, Model, ModelError, ProviderKind, UnknownProvider, is_wire_name, resolve,
+};
 
 /// The default provider and model.
 const DEFAULT: (ProviderKind, &str) = (ProviderKind::ClaudeCodeSubscription, "claude_sonnet_4");
@@ -40,7 +42,25 @@ impl ModelWords {
     ) -> Result<Model, ChoiceError> {
         let named = self.provider.is_some() || self.model.is_some();
         let before = last.filter(|_| !named).and_then(|last| self.asked_before(last, settings));
-        before.map_or_else(|| self.named(settings), Ok)
+        if let Some(before) = before {
+            return Ok(before);
+        }
+        self.choose_listed(settings).or_else(|error| self.by_wire(settings).ok_or(error))
+    }
+
+    /// The model of a name that ona does not know and that can only be one on the wire (DESIGN §5, no. 8).
+    fn by_wire(&self, settings: &Settings) -> Option<Model> {
+        let config = settings.model_config.as_deref();
+        let model_id = config.and_then(|config| config.model_id.as_deref());
+        let name = match (&self.model, model_id) {
+            (Some(name), _) => name,
+            (None, Some(_)) => return None,
+            (None, None) => settings.model.as_ref()?,
+        };
+        let provider = self.provider.as_deref();
+        let provider = provider.or(config.and_then(|config| config.provider.as_deref()));
+        let provider = provider.map_or(Some(DEFAULT.0), |provider| provider.parse().ok())?;
+        is_wire_name(name).then(|| Model::by_wire(provider, name))
     }
 
     /// The model of the last answer, if it can still be asked.
@@ -51,11 +71,12 @@ impl ModelWords {
     ) -> Option<Model> {
         let provider: ProviderKind = provider.parse().ok()?;
         let aliases = self.aliases(settings).ok()?;
-        self.resolve(provider, wire, &aliases).ok()
+        let found = self.resolve(provider, wire, &aliases);
+        found.ok().or_else(|| is_wire_name(wire).then(|| Model::by_wire(provider, wire)))
     }
 
-    /// The model that the operator names, or else the settings.
-    fn named(&self, settings: &Settings) -> Result<Model, ChoiceError> {
+    /// The model that the operator names, or else the settings, of those that ona knows.
+    pub fn choose_listed(&self, settings: &Settings) -> Result<Model, ChoiceError> {
         let config = settings.model_config.as_deref();
         let provider = self.provider.as_deref();
         let provider = provider.or(config.and_then(|config| config.provider.as_deref()));

@@ -194,6 +194,7 @@ impl Session {
                 SkillKind::Command => "command".to_owned(),
             },
             immediate: false,
+            closed: false,
         };
         let extensions = self.side.extensions();
         let skills = extensions.skills.iter().filter(|skill| skill.user_invocable);
@@ -208,6 +209,7 @@ impl Session {
                 description: prompt.description.clone(),
                 source: prompt.server.clone(),
                 immediate: false,
+                closed: false,
             });
         }
         all

@@ -86,6 +86,16 @@ pub struct CommandInfo {
     /// Whether it runs at once, also while the agent is at work.
     #[serde(default)]
     pub immediate: bool,
+    /// Whether it is one that ona does not have: it is not offered, and says why.
+    #[serde(default)]
+    pub closed: bool,
+}
+
+impl CommandInfo {
+    /// Whether this is its name or another one of its names.
+    pub fn is_called(&self, name: &str) -> bool {
+        self.name == name || self.aliases.iter().any(|alias| alias == name)
+    }
 }
 
 /// The answer to a command.

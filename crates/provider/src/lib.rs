@@ -62,7 +62,8 @@ pub use message::{
     Answer, Block, Message, Part, Request, Role, StopReason, ToolChoice, ToolInput, ToolSpec,
 };
 pub use model::{
-    Aliases, Model, ModelError, ProviderKind, UnknownProvider, allowed, model_ids, resolve,
+    Aliases, Model, ModelError, ProviderKind, UnknownProvider, allowed, is_wire_name, model_ids,
+    resolve,
 };
 pub use ona_types::Usage;
 pub use retry::{Backoff, Retry};

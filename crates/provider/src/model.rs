@@ -146,6 +146,9 @@ const FACTS: [Facts; 13] = [
 /// The minimum budget for thinking.
 pub(crate) const LEAST_THINKING: u32 = 1024;
 
+/// The id of a model that is known by its name on the wire only.
+const UNLISTED: &str = "unlisted";
+
 /// A model that can be asked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Model {
@@ -167,13 +170,27 @@ pub struct Model {
     pub price: Option<Price>,
 }
 
+/// Whether a name can only be one on the wire: the ids of settings have none of these characters.
+pub fn is_wire_name(name: &str) -> bool {
+    name.contains(['-', '.', ':', '/'])
+}
+
 impl Model {
+    /// The model of a name that is sent as it is.
+    pub fn by_wire(provider: ProviderKind, wire: &str) -> Self {
+        Self::of(provider, UNLISTED, wire)
+    }
+
     fn new(row: &Listed, wire: &str) -> Self {
+        Self::of(row.provider, row.id, wire)
+    }
+
+    fn of(provider: ProviderKind, id: &'static str, wire: &str) -> Self {
         let family = family(wire);
         let facts = FACTS.iter().find(|facts| facts.family == family);
         Self {
-            provider: row.provider,
-            id: row.id,
+            provider,
+            id,
             wire: wire.to_owned(),
             context_window: facts.map(|facts| facts.context_window),
             max_output: facts.map(|facts| facts.max_output),

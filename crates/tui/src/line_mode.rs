@@ -256,10 +256,7 @@ impl Lines<'_> {
     /// The command that a line names, if there is one of that name.
     fn command(&self, line: &str) -> Option<&CommandInfo> {
         let name = line.strip_prefix('/')?.split_whitespace().next()?;
-        let is = |command: &&CommandInfo| {
-            command.name == name || command.aliases.iter().any(|alias| alias == name)
-        };
-        self.commands.iter().find(is)
+        self.commands.iter().find(|command| command.is_called(name))
     }
 
     fn is_immediate(&self, line: &str) -> bool {
@@ -461,6 +458,8 @@ impl Lines<'_> {
             Op::Shell { command: command.trim().to_owned() }
         } else if let Some(memory) = text.strip_prefix('#') {
             Op::Remember { text: memory.trim().to_owned() }
+        } else if self.slash_commands && text == "/" {
+            return self.print("/help lists the commands");
         } else if self.is_command(text) {
             Op::Command { line: text.to_owned() }
         } else {

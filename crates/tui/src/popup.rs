@@ -132,9 +132,16 @@ fn joined(name: &str) -> String {
 /// The commands that what was typed may mean: it begins the name, a word of it, or an alias.
 pub fn matching(commands: &[CommandInfo], typed: &str) -> Vec<CommandInfo> {
     let wanted = joined(typed);
+    // What is typed whole means that command, and a closed one is not offered.
+    if commands.iter().any(|command| command.closed && command.is_called(typed)) {
+        return Vec::new();
+    }
     let rank = |command: &CommandInfo| -> Option<usize> {
         let name = command.name.to_lowercase();
-        if name == typed.to_lowercase() {
+        if command.closed {
+            return None;
+        }
+        if name == typed.to_lowercase() || command.is_called(typed) {
             return Some(0);
         }
         if joined(&name).starts_with(&wanted) {
@@ -174,6 +181,7 @@ mod tests {
             description: String::new(),
             source: "ona".to_owned(),
             immediate: false,
+            closed: false,
         }
     }
 
@@ -193,6 +201,20 @@ mod tests {
         assert_eq!(found("sett"), ["config"]);
         assert_eq!(found("xyz"), Vec::<String>::new());
         assert_eq!(found(""), ["release-notes", "config", "clear", "notes"]);
+    }
+
+    #[test]
+    fn a_whole_name_or_alias_comes_before_what_begins_so() {
+        let closed = CommandInfo { closed: true, ..command("desktop", &["app"]) };
+        let commands =
+            [command("my-app", &[]), command("new-app", &[]), command("clear", &["new"]), closed];
+        let found = |typed: &str| {
+            matching(&commands, typed).iter().map(|one| one.name.clone()).collect::<Vec<_>>()
+        };
+        assert_eq!(found("new"), ["clear", "new-app"]);
+        assert_eq!(found("ap"), ["my-app", "new-app"]);
+        assert_eq!(found("app"), Vec::<String>::new());
+        assert_eq!(found("desk"), Vec::<String>::new());
     }
 
     #[test]

@@ -88,6 +88,8 @@ pub fn summary(tool: &str, input: &Value, content: &str) -> Option<String> {
         "Grep" if input["output_mode"] == "content" => Some(found("line")),
         "Grep" => Some(found("file")),
         "TodoWrite" => Some("The list is updated".to_owned()),
+        "EnterPlanMode" => Some("Planning".to_owned()),
+        "SelectActiveIntent" | "select_active_intent" => Some("Selected".to_owned()),
         _ => None,
     }
 }

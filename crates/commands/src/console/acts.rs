@@ -48,15 +48,15 @@ impl<O: Outside> Console<O> {
                     Reply::Error { text: format!("the context was not compacted: {error}") }
                 }
             },
-            Act::Call { tool, input, then } => {
+            Act::Call { tool, input, then, said } => {
                 match agent.operators_call((tool, &input), Via::Command, cancel).await {
                     Ok(report) if report.is_error => Reply::Error { text: report.content },
-                    Ok(report) => {
+                    Ok(_) => {
                         if let Some(prompt) = then {
                             self.submit(agent, prompt, Vec::new(), true, cancel).await;
                             return None;
                         }
-                        Reply::Plain { text: report.content }
+                        Reply::Plain { text: said }
                     }
                     Err(error) => Reply::Error { text: error.to_string() },
                 }

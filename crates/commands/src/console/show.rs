@@ -8,13 +8,15 @@ use ona_engine::{Agent, ModelHandle, Session};
 use ona_front::{CommandInfo, Event};
 use ona_store::StoreError;
 use ona_types::hook::StartSource;
-use ona_types::{PermissionMode, Todo};
+use ona_types::{PermissionMode, Phase, Todo};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::{Console, HISTORY};
+use crate::closed::CLOSED;
 use crate::opened::{self, PAGE};
 use crate::outside::Outside;
+use crate::run::OUT_OF_PLANNING;
 use crate::status;
 use crate::table::{COMMANDS, When};
 
@@ -25,6 +27,8 @@ const SETTLE: Duration = Duration::from_millis(300);
 #[derive(Default)]
 pub(super) struct Shown {
     pub(super) status: Option<ona_front::Status>,
+    /// The mode when the state was looked at last.
+    pub(super) mode: Option<PermissionMode>,
     pub(super) tasks: Option<Vec<ona_front::TaskInfo>>,
     pub(super) todos: Option<Vec<Todo>>,
     pub(super) commands: Option<Vec<CommandInfo>>,
@@ -109,6 +113,15 @@ impl<O: Outside> Console<O> {
         let mut status = status::status(session, model)?;
         status.mode = mode.unwrap_or(status.mode);
         status.cost_usd += shown.cost_before;
+        let mode_before = shown.mode.replace(status.mode);
+        if mode_before == Some(PermissionMode::Plan)
+            && status.mode != PermissionMode::Plan
+            && status.phase == Phase::Planning.to_string()
+        {
+            let text =
+                format!("the phase is still planning, and nothing is changed; {OUT_OF_PLANNING}");
+            self.front.tell(Event::Warning { text });
+        }
         let changed = shown.status.as_ref() != Some(&status);
         if changed {
             shown.status = Some(status.clone());
@@ -176,10 +189,20 @@ pub(super) fn commands<O: Outside>(agent: &Agent, outside: &O) -> Vec<CommandInf
         description: command.about.to_owned(),
         source: "ona".to_owned(),
         immediate: command.when == When::AtOnce,
+        closed: false,
     });
     let mut all: Vec<CommandInfo> = own.collect();
+    all.extend(CLOSED.iter().map(|closed| CommandInfo {
+        name: closed.name.to_owned(),
+        aliases: closed.aliases.iter().map(|alias| (*alias).to_owned()).collect(),
+        arguments: String::new(),
+        description: closed.row.to_owned(),
+        source: "ona".to_owned(),
+        immediate: true,
+        closed: true,
+    }));
     for command in agent.session().offered_commands() {
-        if !all.iter().any(|known| known.name == command.name) {
+        if !all.iter().any(|known| known.is_called(&command.name)) {
             all.push(command);
         }
     }

@@ -59,8 +59,8 @@ impl<O: Outside> Console<O> {
     ) -> Option<(String, Act)> {
         let name = line.split_whitespace().next().unwrap_or_default();
         let known = commands(agent, &self.outside);
-        let known =
-            known.iter().any(|command| Some(command.name.as_str()) == name.strip_prefix('/'));
+        let called = name.strip_prefix('/').unwrap_or_default();
+        let known = known.iter().any(|command| !command.closed && command.name == called);
         if !known {
             let reply = Act::error(unknown(name));
             return Some((name.trim_start_matches('/').to_owned(), reply));

@@ -157,6 +157,9 @@ pub(super) async fn mcp<O: Outside>(desk: &Desk<O>, arguments: &str) -> Result<A
             pool.reconnect(name).await.map_err(|error| said(&error))?;
             return Ok(Act::plain(state_of(desk, name)));
         }
+        (word @ ("login" | "logout" | "enable" | "disable" | "get" | "remove"), "") => {
+            return Ok(Act::error(format!("which server? /mcp {word} NAME; /mcp lists them")));
+        }
         ("remove", rest) if !rest.is_empty() && !confirmed(rest).0 => {
             let question = format!("Remove the server {rest} from its file?");
             return Ok(confirm(question, "", format!("/mcp remove {YES} {rest}")));
@@ -170,6 +173,9 @@ pub(super) async fn mcp<O: Outside>(desk: &Desk<O>, arguments: &str) -> Result<A
                 let _ = pool.reconnect(name).await;
             }
             return Ok(act);
+        }
+        ("reconnect", _) => {
+            return Ok(Act::error("which server? /mcp reconnect NAME; /mcp lists them"));
         }
         (word, _) => {
             return Ok(Act::error(format!(
@@ -230,6 +236,10 @@ pub(super) fn state(status: &ona_mcp::ServerStatus) -> String {
     }
 }
 
+/// What `/plugin` does.
+const PLUGIN_WORDS: [&str; 7] =
+    ["list", "add", "update", "remove", "enable", "disable", "validate"];
+
 /// `/plugin`.
 pub(super) async fn plugin<O: Outside>(desk: &Desk<O>, arguments: &str) -> Act {
     let (word, rest) = first_word(arguments);
@@ -237,6 +247,9 @@ pub(super) async fn plugin<O: Outside>(desk: &Desk<O>, arguments: &str) -> Act {
     if word == "remove" && !is_confirmed && !rest.is_empty() {
         let question = format!("Remove the plugin {rest} and its data?");
         return confirm(question, "", format!("/plugin remove {YES} {rest}"));
+    }
+    if !word.is_empty() && !PLUGIN_WORDS.contains(&word) {
+        return Act::error(format!("unknown argument `{word}`: {}", PLUGIN_WORDS.join(", ")));
     }
     let words: Vec<&str> = match word {
         "" => vec!["plugin", "list"],

@@ -4,6 +4,7 @@ use super::{first_word, paths};
 use crate::act::Act;
 use crate::desk::{CommandError, Desk};
 use crate::outside::Outside;
+use ona_types::Phase;
 
 /// `/hooks`.
 pub(super) fn hooks<O: Outside>(desk: &Desk<O>) -> Act {
@@ -28,6 +29,10 @@ pub(super) fn hooks<O: Outside>(desk: &Desk<O>) -> Act {
     Act::text(text)
 }
 
+/// The ways out of planning (S0 §8.2).
+pub(crate) const OUT_OF_PLANNING: &str = "planning ends when you approve a plan: ask the agent for one; /clear starts a new \
+                                          conversation outside planning";
+
 /// `/phase`.
 pub(super) async fn phase<O: Outside>(
     desk: &Desk<O>,
@@ -43,7 +48,16 @@ pub(super) async fn phase<O: Outside>(
         )));
     }
     let conversation = desk.session.seat().conversation.to_string();
-    Ok(desk.print(&["--transition", arguments, "--conversation", &conversation]).await)
+    let done = desk.printed(&["--transition", arguments, "--conversation", &conversation]).await;
+    if done.ok {
+        let phase = desk.session.gate.record.standing()?.phase;
+        return Ok(Act::plain(format!("the phase is {phase} now")));
+    }
+    let why = done.text.trim_end().to_owned();
+    Ok(Act::error(match standing.phase {
+        Phase::Planning => format!("{why}\n{OUT_OF_PLANNING}"),
+        _ => why,
+    }))
 }
 
 /// `/intent`.
@@ -65,15 +79,39 @@ pub(super) async fn intent<O: Outside>(
                 selected.map_or("no intent is selected".to_owned(), |id| format!("selected: {id}"));
             Ok(Act::plain(format!("{now}\n{}\n/intent ID selects one", listed.trim_end())))
         }
+        "show" if rest.is_empty() => {
+            Ok(Act::error("which intent? /intent show ID; /intent lists them"))
+        }
+        "none" | "off" | "clear" | "deselect" => {
+            let session = desk.session_id().to_string();
+            let cleared = desk.printed(&["intent", "clear", "--session", &session]).await;
+            Ok(match cleared.ok {
+                true => Act::plain("no intent is selected in this session now"),
+                false => Act::error(cleared.text.trim_end()),
+            })
+        }
         "list" | "show" | "add" | "set" | "lint" | "status" | "scope" | "check" | "map"
-        | "select" | "deselect" | "init" => {
+        | "init" => {
             let mut words = vec!["intent", word];
             words.extend(rest.split_whitespace());
             Ok(desk.print(&words).await)
         }
-        id => {
+        word => {
+            let id = if word == "select" { rest } else { word };
+            if id.is_empty() {
+                return Ok(Act::error("which intent? /intent ID; /intent lists them"));
+            }
+            let selected = match workspace.select(id) {
+                Ok(selected) => selected.intent,
+                Err(refusal) => {
+                    let why = refusal.message();
+                    return Ok(Act::error(format!("{why}\n/intent lists the intents")));
+                }
+            };
+            let (title, status) = (selected.title(), selected.status());
+            let said = format!("{id} ({title}, {status}) is the intent of this session now");
             let input = serde_json::json!({"intent_id": id});
-            Ok(Act::Call { tool: ona_gate::intents::select::ALIAS, input, then: None })
+            Ok(Act::Call { tool: ona_gate::intents::select::ALIAS, input, then: None, said })
         }
     }
 }
@@ -120,6 +158,7 @@ pub(super) async fn blame<O: Outside>(desk: &Desk<O>, target: &str) -> Result<Ac
     if target.is_empty() {
         return Ok(Act::error("which file? /blame FILE or /blame FILE:LINE"));
     }
+    let target = paths::unquoted(target);
     let target = match target.starts_with('~') {
         true => paths::typed(desk, target).display().to_string(),
         false => target.to_owned(),

@@ -41,7 +41,11 @@ fn edit(path: &Path) -> Act {
     if let Err(error) = paths::file(path) {
         return Act::error(error.to_string());
     }
-    let text = format!("{}: changes are read by the next session, or by /compact", path.display());
+    let when = match path.exists() {
+        true => "changes are read by the next session, or by /compact",
+        false => "it does not exist yet, and is created when you save it",
+    };
+    let text = format!("{}: {when}", path.display());
     let event = Event::Edit { file: path.display().to_string(), then: String::new() };
     Act::Tell(Box::new(event), Reply::Plain { text })
 }

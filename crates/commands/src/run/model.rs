@@ -1,9 +1,9 @@
 //! Commands about the model: which one, how hard it thinks, and planning.
 
 use ona_config::settings::name_of;
-use ona_engine::{LiveChange, ModelWords};
+use ona_engine::{ChoiceError, LiveChange, ModelWords};
 use ona_front::{Choice, Menu, MenuItem, MenuKey, Reply};
-use ona_provider::{Model, ProviderKind, allowed};
+use ona_provider::{Model, ModelError, ProviderKind, allowed, is_wire_name};
 use ona_tools::names;
 use ona_types::{Effort, Phase, UpdateDestination};
 use serde_json::json;
@@ -123,37 +123,98 @@ pub(super) fn keep_model<O: Outside>(desk: &Desk<O>, name: &str) -> Result<Act, 
     }))
 }
 
-/// Another model. `provider/model` names the provider too; a name alone is looked for among all of them, the present
-/// one first.
-fn switch<O: Outside>(desk: &Desk<O>, words: &ModelWords, name: &str) -> Result<Act, CommandError> {
+/// The model of a name. `provider/model` names the provider too; a name alone is looked for among all of them, the
+/// present one first. What can only be a name on the wire is sent as it is.
+fn named_model<O: Outside>(
+    desk: &Desk<O>,
+    words: &ModelWords,
+    name: &str,
+) -> Result<Model, ChoiceError> {
     let settings = desk.settings();
+    let present = desk.model().model.provider;
     let (provider, model) = match name.split_once('/') {
-        Some((provider, model)) if provider.parse::<ProviderKind>().is_ok() => {
-            (Some(provider.to_owned()), Some(model.to_owned()).filter(|model| !model.is_empty()))
+        Some((provider, model)) => match provider.parse::<ProviderKind>() {
+            Ok(kind) => (Some(kind), Some(model).filter(|model| !model.is_empty())),
+            // Names of this service have no slash: what stands before it is meant to be a provider.
+            Err(unknown) if present == ProviderKind::ClaudeCodeSubscription => {
+                return Err(unknown.into());
+            }
+            Err(_) => (None, Some(name)),
+        },
+        None => match name.parse::<ProviderKind>() {
+            Ok(kind) => (Some(kind), None),
+            Err(_) => (None, Some(name)),
+        },
+    };
+    let lower = model.map(str::to_lowercase);
+    let listed = |kind: ProviderKind| {
+        let with = |model: Option<&str>| ModelWords {
+            provider: Some(kind.to_string()),
+            model: model.map(str::to_owned),
+            ..words.clone()
+        };
+        let found = with(model).choose_listed(&settings);
+        found.or_else(|error| with(lower.as_deref()).choose_listed(&settings).map_err(|_| error))
+    };
+    let kinds: Vec<ProviderKind> = match provider {
+        Some(provider) => vec![provider],
+        None => std::iter::once(present).chain(ProviderKind::ALL.map(|(kind, _)| kind)).collect(),
+    };
+    let mut why = None;
+    for kind in kinds {
+        match listed(kind) {
+            Ok(model) => return Ok(model),
+            // A provider that has it, but cannot use it, says more than one that does not have it.
+            Err(error) if why.is_none() || !is_unknown(&error) => why = Some(error),
+            Err(_) => {}
         }
-        None if name.parse::<ProviderKind>().is_ok() => (Some(name.to_owned()), None),
-        _ => (None, Some(name.to_owned())),
+    }
+    match (model, why) {
+        (Some(wire), why) if is_wire_name(wire) && why.as_ref().is_none_or(is_unknown) => {
+            Ok(Model::by_wire(provider.unwrap_or(present), wire))
+        }
+        (_, Some(why)) => Err(why),
+        (_, None) => words.choose_listed(&settings),
+    }
+}
+
+fn is_unknown(error: &ChoiceError) -> bool {
+    matches!(error, ChoiceError::Model(ModelError::Unknown { .. }))
+}
+
+/// Why the settings do not let a model be chosen.
+fn not_available<O: Outside>(desk: &Desk<O>, words: &ModelWords, model: &Model) -> Option<String> {
+    let settings = desk.settings();
+    let list = settings.available_models.as_ref()?;
+    let is = |name: &String| {
+        let named = ModelWords {
+            provider: Some(model.provider.to_string()),
+            model: Some(name.clone()),
+            ..words.clone()
+        };
+        *name == model.wire || named.choose_listed(&settings).is_ok_and(|named| named == *model)
     };
-    let with =
-        |provider: Option<String>| ModelWords { provider, model: model.clone(), ..words.clone() };
-    let own = desk.model().model.provider.to_string();
-    let tried = match &provider {
-        Some(_) => with(provider.clone()).choose(&settings, None),
-        // A model of the present provider comes before one of the same name elsewhere.
-        None => with(Some(own)).choose(&settings, None).or_else(|first| {
-            let elsewhere = ProviderKind::ALL.iter().find_map(|(_, provider)| {
-                with(Some((*provider).to_owned())).choose(&settings, None).ok()
-            });
-            elsewhere.ok_or(first)
-        }),
+    let why = || {
+        let names = list.join(", ");
+        format!("{} is not among availableModels of the settings: {names}", model.wire)
     };
-    let model = match tried {
+    (!list.iter().any(is)).then(why)
+}
+
+/// Another model.
+fn switch<O: Outside>(desk: &Desk<O>, words: &ModelWords, name: &str) -> Result<Act, CommandError> {
+    let model = match named_model(desk, words, name) {
         Ok(model) => model,
         Err(error) => {
             let all = ProviderKind::ALL.map(|(kind, word)| format!("  {word}: {}", allowed(kind)));
             return Ok(Act::error(format!("{error}\nthe models are\n{}", all.join("\n"))));
         }
     };
+    if let Some(why) = not_available(desk, words, &model) {
+        return Ok(Act::error(why));
+    }
+    let is_listed = ona_provider::model_ids(model.provider).any(|id| id == model.id);
+    let as_it_is = if is_listed { "" } else { "\nona does not know it: the name is sent as it is" };
     let (wire, provider) = (model.wire.clone(), model.provider);
     let access = desk.session.model_access();
     let (handle, note) = match desk.outside.connect_model(model.clone(), &access) {
@@ -166,7 +227,7 @@ fn switch<O: Outside>(desk: &Desk<O>, words: &ModelWords, name: &str) -> Result<
     let Some(handle) = handle else {
         return Ok(Act::error(format!("the model is still {}{note}", desk.model().model.wire)));
     };
-    let text = format!("the model is {wire} ({provider}) from the next request on{note}");
+    let text = format!("the model is {wire} ({provider}) from the next request on{as_it_is}{note}");
     let reply = if note.is_empty() { Reply::Plain { text } } else { Reply::Error { text } };
     Ok(Act::Change(Box::new(LiveChange::Model(Box::new(handle))), reply))
 }
@@ -179,20 +240,19 @@ fn picker<O: Outside>(
     shown: Option<&str>,
 ) -> Menu {
     let (settings, present) = (desk.settings(), desk.model().model);
-    let available = settings.available_models.clone();
     let mut items: Vec<MenuItem> = Vec::new();
     let mut selected = 0;
     for (kind, provider) in ProviderKind::ALL {
         for id in ona_provider::model_ids(kind) {
-            if available.as_ref().is_some_and(|list| !list.iter().any(|known| known == id)) {
-                continue;
-            }
             let own = ModelWords {
                 provider: Some(provider.to_owned()),
                 model: Some(id.to_owned()),
                 ..words.clone()
             };
-            let model = own.choose(&settings, None);
+            let model = own.choose_listed(&settings);
+            if model.as_ref().is_ok_and(|model| not_available(desk, words, model).is_some()) {
+                continue;
+            }
             let current = model
                 .as_ref()
                 .is_ok_and(|model| model.wire == present.wire && kind == present.provider);
@@ -261,7 +321,8 @@ pub(super) fn effort<O: Outside>(desk: &Desk<O>, word: &str) -> Act {
     let now = model.effort.effort();
     let supported = |effort: Effort| model.model.effort(effort);
     let wire = &model.model.wire;
-    if supported(Effort::Medium).is_none() && word != "auto" {
+    let is_word = word.is_empty() || word.parse::<Effort>().is_ok();
+    if supported(Effort::Medium).is_none() && is_word {
         return Act::plain(format!("not supported: {wire} has no reasoning effort"));
     }
     let effort = match word {
@@ -342,5 +403,7 @@ pub(super) fn plan<O: Outside>(desk: &Desk<O>, task: &str) -> Result<Act, Comman
             }
         });
     }
-    Ok(Act::Call { tool: names::ENTER_PLAN_MODE, input: json!({}), then })
+    let said = "the conversation is in planning: nothing is changed until you approve a plan; say what to plan"
+        .to_owned();
+    Ok(Act::Call { tool: names::ENTER_PLAN_MODE, input: json!({}), then, said })
 }

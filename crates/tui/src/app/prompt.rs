@@ -110,7 +110,7 @@ impl App {
         {
             let typed = self.editor.text();
             let typed = typed.trim_start_matches('/').trim();
-            let exact = command.name == typed || command.aliases.iter().any(|alias| alias == typed);
+            let exact = command.is_called(typed);
             let needs = command.arguments.starts_with('<');
             let line = format!("/{}", command.name);
             if !exact {
@@ -178,10 +178,7 @@ impl App {
 
     fn is_immediate(&self, line: &str) -> bool {
         let name = line.trim_start_matches('/').split_whitespace().next().unwrap_or_default();
-        let is = |own: &str, aliases: &[String]| {
-            own == name || aliases.iter().any(|alias| alias == name)
-        };
-        self.commands.iter().any(|command| command.immediate && is(&command.name, &command.aliases))
+        self.commands.iter().any(|command| command.immediate && command.is_called(name))
     }
 
     /// Esc while something runs: what waits comes back into the prompt.

@@ -10,6 +10,7 @@ use ona_render::diff::unified;
 use ona_render::text::{fold_blank_lines, plain};
 
 use super::{Expects, Lines, is_command};
+use crate::tool_view;
 
 /// How far a question has come.
 pub(super) enum Stage {
@@ -139,7 +140,7 @@ fn question_text(request: &AskRequest) -> String {
                     format!("{command}\n{about}")
                 }
                 (None, None, Some(plan)) => format!("{plan}\n"),
-                _ => format!("{input}\n"),
+                _ => about(&request.tool, input),
             };
             format!("Allow {}? in {}\n{body}", request.tool, request.place)
         }
@@ -175,6 +176,15 @@ fn question_text(request: &AskRequest) -> String {
         text.push_str(&format!("always means: {} → {}\n", rules.join(", "), request.always_in));
     }
     fold_blank_lines(&plain(&text))
+}
+
+/// What a call is about: its title where it has one, else its input.
+fn about(tool: &str, input: &serde_json::Value) -> String {
+    let tool_view::Title { name, about } = tool_view::title(tool, input);
+    match about.is_empty() {
+        true => format!("{input}\n"),
+        false => format!("{name}: {about}\n"),
+    }
 }
 
 /// What is to be typed next.
@@ -221,6 +231,7 @@ fn one_line_answer(request: &AskRequest, line: &str) -> Option<HumanAnswer> {
         (Wants::Permission, "a" | "always") if !request.suggestions.is_empty() => request.always(),
         (_, "") => return None,
         (Wants::Permission, words) => HumanAnswer::no(words),
-        _ => HumanAnswer::no(""),
+        // Other words are no answer: it is asked again.
+        _ => return None,
     })
 }

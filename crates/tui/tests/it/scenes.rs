@@ -45,6 +45,7 @@ pub fn commands() -> Vec<CommandInfo> {
         description: description.to_owned(),
         source: source.to_owned(),
         immediate: name == "status",
+        closed: false,
     };
     vec![
         command(

@@ -65,14 +65,22 @@ fn intents_are_listed_and_selected() {
     let shown = answers(&pty, "/intent", "no intent is selected");
     assert!(shown.contains("INT-001") && shown.contains("Limit the login"), "{shown}");
     ready(&pty);
-    pty.line("/intent INT-001");
+    answers(&pty, "/intent INT-001", "is the intent of this session now");
     pty.wait_for("intent INT-001");
+    assert!(!pty.whole().contains("intent_context"), "{}", pty.whole());
     ready(&pty);
     answers(&pty, "/intent", "selected: INT-001");
     ready(&pty);
     answers(&pty, "/intent show INT-002", "Write docs");
     ready(&pty);
-    answers(&pty, "/intent INT-999", "INT-999");
+    answers(&pty, "/intent INT-999", "/intent lists the intents");
+    assert!(!pty.whole().contains("{\""), "{}", pty.whole());
+    ready(&pty);
+    answers(&pty, "/intent show", "which intent? /intent show ID");
+    ready(&pty);
+    answers(&pty, "/intent none", "no intent is selected in this session now");
+    ready(&pty);
+    answers(&pty, "/intent", "/intent ID selects one");
 }
 
 #[test]
@@ -98,7 +106,7 @@ fn blame_tells_which_call_wrote_a_line() {
     let pty = start(&project, &server, &["--permission-mode", "acceptEdits"]);
     answers(&pty, "go", "Written.");
     ready(&pty);
-    let shown = answers(&pty, "/blame src/a.rs:1", "INT-001");
+    let shown = answers(&pty, "/blame 'src/a.rs:1'", "INT-001");
     assert!(shown.contains("Write"), "{shown}");
     ready(&pty);
     answers(&pty, "/blame ", "which file?");

@@ -295,3 +295,14 @@ fn a_variable_switches_a_command_off() {
     let pty = start_in(&project, &[], options.env("DISABLE_DOCTOR_COMMAND", "0"));
     answers(&pty, "/doctor", "ok    database");
 }
+
+#[test]
+fn a_whole_name_is_that_command_also_a_closed_one() {
+    let project = project();
+    project.file(".claude/commands/my-app.md", "Do something.\n");
+    let pty = start_alone(&project);
+    answers(&pty, "/app", "/desktop: omitted: ona has no desktop app");
+    ready(&pty);
+    typed(&pty, "/my-ap");
+    pty.wait_for("❯ /my-app");
+}

@@ -32,8 +32,8 @@ fn model_switches_the_model_by_name_alias_and_list() {
         assert!(model.contains(word), "{models:?}");
     }
     ready(&pty);
-    let shown = answers(&pty, "/model no-such-model", "the models are");
-    assert!(shown.contains("no-such-model"), "{shown}");
+    let shown = answers(&pty, "/model nosuchmodel", "the models are");
+    assert!(shown.contains("nosuchmodel"), "{shown}");
 }
 
 #[test]
@@ -245,4 +245,56 @@ fn alt_p_opens_the_list_of_models() {
     pty.wait_for("Another model, by its wire name");
     pty.key(Key::Esc);
     pty.wait_for("> a draft");
+}
+
+#[test]
+fn a_name_that_ona_does_not_know_is_sent_as_it_is() {
+    let project = project();
+    let server = model([Reply::say("Hello from it.")]);
+    let options = PtyOptions::default()
+        .size(40, 200)
+        .env("ANTHROPIC_API_KEY", KEY)
+        .env("OPENAI_API_KEY", "sk-other-key")
+        .env("OPENAI_BASE_URL", server.openai_base_url());
+    let pty = start_in(&project, &[], options);
+    for (line, words) in [
+        ("/model my-wire", "the model is my-wire (claude_code_subscription)"),
+        ("/model Opus", "the model is claude-opus-4"),
+        ("/model openai/gpt-5", "unknown provider `openai`"),
+        ("/model lm_studio_server_routed", "needs LM_STUDIO_MODEL"),
+        ("/model lm_studio_local/mymodel-7b", "the model is mymodel-7b (lm_studio_local)"),
+        ("/model openai_compatible/gpt-5-foo", "the model is gpt-5-foo (openai_compatible)"),
+    ] {
+        answers(&pty, line, words);
+        ready(&pty);
+    }
+    answers(&pty, "hello", "Hello from it.");
+    assert_eq!(server.requests()[0].body["model"], "gpt-5-foo");
+    ready(&pty);
+    answers(&pty, "/config availableModels=[\"haiku\"]", "availableModels = ");
+    ready(&pty);
+    answers(&pty, "/model opus", "is not among availableModels of the settings: haiku");
+    ready(&pty);
+    answers(&pty, "/model haiku", "the model is claude-3-5-haiku");
+}
+
+#[test]
+fn planning_is_left_only_by_a_plan_and_says_so() {
+    let (project, server) = (project(), model([]));
+    let pty = start_in(&project, &[], with(&server).size(40, 200));
+    answers(&pty, "/plan", "nothing is changed until you approve a plan");
+    pty.wait_for("plan mode on");
+    ready(&pty);
+    assert!(!pty.whole().contains("ExitPlanMode"), "{}", pty.whole());
+    pty.key(Key::BackTab);
+    pty.wait_for("the phase is still planning");
+    pty.wait_for("phase planning");
+    answers(&pty, "/phase implement", "planning ends when you approve a plan");
+    ready(&pty);
+    answers(&pty, "/effort silly", "or auto");
+    ready(&pty);
+    answers(&pty, "/clear", "a new conversation");
+    pty.wait_for("phase idle");
+    ready(&pty);
+    answers(&pty, "/phase planning", "the phase is planning now");
 }
