@@ -86,7 +86,7 @@ pub(crate) async fn run<O: Outside>(
         Run::Blame => governance::blame(desk, arguments).await,
         Run::Trust => Ok(desk.print(&["trust", "--list"]).await),
         Run::Agents => extensions::agents(desk, arguments).await,
-        Run::Skills => Ok(desk.print(&["skills"]).await),
+        Run::Skills => look::skills(desk).await,
         Run::Mcp => extensions::mcp(desk, arguments).await,
         Run::Plugin => Ok(extensions::plugin(desk, arguments).await),
         Run::ReloadPlugins => Ok(Act::ReloadExtensions(None)),

@@ -1,5 +1,8 @@
 //! What the operator types: commands, prompts, command lines and memories.
 
+use std::ffi::OsStr;
+use std::path::Path;
+
 use ona_engine::memory::fields::{FieldError, Fields, fresh_id};
 use ona_engine::memory::project_of;
 use ona_engine::{Agent, Session};
@@ -62,7 +65,8 @@ impl<O: Outside> Console<O> {
         let called = name.strip_prefix('/').unwrap_or_default();
         let known = known.iter().any(|command| !command.closed && command.name == called);
         if !known {
-            let reply = Act::error(unknown(name));
+            let problem = broken(agent.session(), called);
+            let reply = Act::error(problem.unwrap_or_else(|| unknown(name)));
             return Some((name.trim_start_matches('/').to_owned(), reply));
         }
         self.submit(agent, line.to_owned(), Vec::new(), false, cancel).await;
@@ -199,6 +203,17 @@ impl<O: Outside> Console<O> {
             Err(error) => Act::error(error.to_string()),
         }
     }
+}
+
+/// The message for a command or skill whose file cannot be used.
+fn broken(session: &Session, name: &str) -> Option<String> {
+    let extensions = session.read_extensions().ok()?;
+    let is_it = |file: &Path| {
+        let is = |part: Option<&OsStr>| part.is_some_and(|part| part == name);
+        is(file.file_stem()) || is(file.parent().and_then(Path::file_name))
+    };
+    let problem = extensions.warnings.iter().find(|problem| is_it(&problem.file))?;
+    Some(format!("/{name} cannot be used: {problem}"))
 }
 
 /// The message for an unknown command.

@@ -184,8 +184,13 @@ pub(super) async fn mcp<O: Outside>(desk: &Desk<O>, arguments: &str) -> Result<A
         }
     }
     let statuses = pool.statuses();
+    let problems = desk.session.servers()?.warnings;
+    let problems: String = problems
+        .iter()
+        .map(|problem| format!("\n\nwarning: {}", desk.session.gate.masked(&problem.to_string())))
+        .collect();
     if statuses.is_empty() {
-        return Ok(Act::plain("no MCP servers; `ona mcp add` adds one"));
+        return Ok(Act::plain(format!("no MCP servers; `ona mcp add` adds one{problems}")));
     }
     let items = statuses.iter().map(|status| {
         let line = match status.state {
@@ -207,7 +212,7 @@ pub(super) async fn mcp<O: Outside>(desk: &Desk<O>, arguments: &str) -> Result<A
     };
     Ok(Act::menu(Menu {
         title: "MCP servers".to_owned(),
-        text: "Enter connects a server again, or signs in where it wants that.".to_owned(),
+        text: format!("Enter connects a server again, or signs in where it wants that.{problems}"),
         items: items.collect(),
         keys: vec![key('l', "sign in", "/mcp login {}"), key('o', "sign out", "/mcp logout {}")],
         ..Menu::default()

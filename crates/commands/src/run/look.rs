@@ -8,7 +8,7 @@ use super::extensions::state;
 use crate::act::Act;
 use crate::closed::CLOSED;
 use crate::desk::{CommandError, Desk};
-use crate::outside::Outside;
+use crate::outside::{Outside, Printed};
 use crate::status::SANDBOX;
 use crate::table::{COMMANDS, Meaning, find, name_of};
 
@@ -169,6 +169,13 @@ pub(super) async fn doctor<O: Outside>(desk: &Desk<O>) -> Result<Act, CommandErr
     if desk.warnings.is_empty() {
         text.push_str("\nok    settings     no problems");
     }
+    for problem in &desk.session.read_extensions()?.warnings {
+        let _ = write!(text, "\nwarn  {:<12} {}", "extensions", one_line(&problem.to_string()));
+    }
+    for problem in &desk.session.servers()?.warnings {
+        let problem = desk.session.gate.masked(&problem.to_string());
+        let _ = write!(text, "\nwarn  {:<12} {}", "server", one_line(&problem));
+    }
     text.push_str(&about_keybindings(desk));
     for status in desk.session.gate.pool().map(|pool| pool.statuses()).unwrap_or_default() {
         let word = if status.error.is_some() { "warn" } else { "ok" };
@@ -177,6 +184,22 @@ pub(super) async fn doctor<O: Outside>(desk: &Desk<O>) -> Result<Act, CommandErr
         let _ = write!(text, "\n{word:<5} {:<12} {}: {why}", "server", status.name);
     }
     Ok(if record.ok { Act::plain(text) } else { Act::error(text) })
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// `/skills`.
+pub(super) async fn skills<O: Outside>(desk: &Desk<O>) -> Result<Act, CommandError> {
+    let Printed { mut text, ok } = desk.printed(&["skills"]).await;
+    for skill in &desk.session.read_extensions()?.skills {
+        if find(&skill.name).is_some() {
+            let _ = writeln!(text, "note: /{0} is ona's own command, not this {0}", skill.name);
+        }
+    }
+    let text = text.trim_end().to_owned();
+    Ok(if ok { Act::plain(text) } else { Act::error(text) })
 }
 
 /// The rows about the user's key bindings; none if there is no file.

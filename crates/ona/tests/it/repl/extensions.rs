@@ -163,3 +163,25 @@ fn hooks_are_listed_with_their_source() {
         assert!(shown.replace("\n", "").contains(part), "{part}: {shown}");
     }
 }
+
+#[test]
+fn what_cannot_be_used_is_named_where_one_looks_for_it() {
+    let project = project();
+    project.file(".claude/commands/bad.md", "---\nname: x\nname: y\n---\nDo it.\n");
+    project.file(".claude/commands/context.md", "Look around.\n");
+    let pty = start_in(
+        &project,
+        &[],
+        PtyOptions::default().size(60, 200).env("ANTHROPIC_API_KEY", KEY).env("EDITOR", "true"),
+    );
+    answers(&pty, "/bad", "/bad cannot be used: ");
+    ready(&pty);
+    let shown = answers(&pty, "/doctor", "warn  extensions");
+    assert!(shown.contains("bad.md"), "{shown}");
+    ready(&pty);
+    answers(&pty, "/skills", "note: /context is ona's own command");
+    ready(&pty);
+    answers(&pty, "/plugin foo", "unknown argument `foo`: list, add");
+    ready(&pty);
+    answers(&pty, "/memory edit nosuch.md", "it does not exist yet");
+}
