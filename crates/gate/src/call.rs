@@ -274,9 +274,8 @@ impl Judgement<'_> {
             self.answers.push(moved);
             return (self.denied(StageName::Rules).await, Some(StageName::Rules));
         }
-        let images = self.gate.keeps_files.then(|| {
-            PreImages::read(self.effects.writes.iter().map(|target| target.real.as_path()))
-        });
+        let host = &self.gate.governance.host;
+        let images = self.gate.keeps_files.then(|| PreImages::read(&self.effects, host));
         let mut output = self.run(permit).await;
         self.noted.stop = self.noted.stop.take().or(output.stop.take());
         // Changes of a command are compared before hooks run, those of a tool after them.
@@ -296,20 +295,26 @@ impl Judgement<'_> {
             self.attribute(before, &mut output).await;
         }
         if let Some(images) = images {
-            self.keep_files(images);
+            let goes_on = output.task.is_some() && self.tool.command(&self.input).is_some();
+            self.keep_files(images, goes_on);
         }
         (output, None)
     }
 
     /// Keeps the old content of the files that the call has changed.
-    fn keep_files(&mut self, images: PreImages) {
+    fn keep_files(&mut self, images: PreImages, goes_on: bool) {
         let gate = &*self.gate;
-        let host = &gate.governance.host;
-        let changed = images.changed(host, gate.record.session(), gate.redactor());
-        if let Some(error) = changed.problem {
+        let (host, session) = (&gate.governance.host, gate.record.session());
+        let mut changed = images.changed(host, session, gate.redactor());
+        let more = match goes_on {
+            true => Some("what a command in the background writes is not known".to_owned()),
+            false => self.effects.written.more(),
+        };
+        changed.unsure = changed.unsure.or(more).map(|why| gate.redactor().mask(&why).into_owned());
+        if let Some(error) = &changed.problem {
             gate.front.warn(format!("/rewind cannot undo this change: {error}"));
         }
-        self.noted.entries.extend(changed.entry);
+        self.noted.entries.extend(changed.entry(session));
         // What a command changes is not all that it has to say.
         if matches!(self.tool.facts().kind, ToolKind::Write(_)) {
             self.noted.diff = changed.diff;

@@ -33,12 +33,16 @@ pub struct FileHistoryRow {
     pub kept_by: SessionId,
     /// The files.
     pub files: Vec<FileVersion>,
+    /// Why others may have changed too.
+    pub unsure: Option<String>,
 }
 
 #[derive(Deserialize)]
 struct FileHistory {
     kept_by: SessionId,
     files: Vec<FileVersion>,
+    #[serde(default)]
+    unsure: Option<String>,
 }
 
 /// A call that the gate refused.
@@ -169,8 +173,10 @@ impl Store {
                 )?;
                 for row in rows {
                     let (id, sequence, payload): (i64, i64, String) = row?;
-                    if let Ok(FileHistory { kept_by, files }) = serde_json::from_str(&payload) {
-                        found.push((id, FileHistoryRow { sequence, kept_by, files }));
+                    if let Ok(FileHistory { kept_by, files, unsure }) =
+                        serde_json::from_str(&payload)
+                    {
+                        found.push((id, FileHistoryRow { sequence, kept_by, files, unsure }));
                     }
                 }
             }
@@ -349,8 +355,9 @@ mod tests {
             added: 2,
             removed: 1,
         };
-        let entries: Vec<Entry> =
-            ["a", "b"].map(|path| Entry::file_history(&seat.session, &[version(path)])).into();
+        let entries: Vec<Entry> = ["a", "b"]
+            .map(|path| Entry::file_history(&seat.session, &[version(path)], None))
+            .into();
         store.append(&seat.session, &entries).unwrap();
         let paths = |since| {
             let rows = store.file_history(&seat.session, since).unwrap();

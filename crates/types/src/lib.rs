@@ -54,7 +54,9 @@ pub use quote::{is_plain_in_shell, shell_quoted};
 pub use seen::Seen;
 pub use time::{date, rfc3339};
 pub use tool_kind::{ToolKind, WriteAction};
-pub use transcript::{Collapse, ContentBlock, Entry, EntryType, FileVersion, SystemNote};
+pub use transcript::{
+    Collapse, ContentBlock, Entry, EntryType, FileState, FileVersion, SystemNote,
+};
 pub use usage::Usage;
 pub use words::{whole_last_words, whole_words};
 pub use world::{PathError, World};

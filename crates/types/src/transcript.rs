@@ -197,22 +197,69 @@ pub enum SystemNote {
     },
 }
 
-/// A file before and after a change (`file_history_snapshot`), by the hashes of its content; `None` where there was no
-/// such file.
+/// A file before and after a change (`file_history_snapshot`); `None` where there was no such file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileVersion {
     /// The file.
     pub path: String,
     /// What it was.
-    pub before: Option<String>,
+    pub before: Option<FileState>,
     /// What it became.
-    pub after: Option<String>,
+    pub after: Option<FileState>,
     /// How many lines were added.
     #[serde(default)]
     pub added: usize,
     /// How many lines were removed.
     #[serde(default)]
     pub removed: usize,
+}
+
+/// What is at a path, as the record has it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum FileState {
+    /// A file by the hash of its content, in entries of versions that did not note the mode.
+    Content(String),
+    /// A file.
+    File {
+        /// The hash of its content.
+        hash: String,
+        /// Its permissions.
+        mode: u32,
+    },
+    /// A symbolic link.
+    Link {
+        /// Where it leads.
+        link: String,
+    },
+    /// A directory.
+    Directory {
+        /// Its permissions.
+        directory: u32,
+    },
+    /// Something that is not kept.
+    Unknown {
+        /// Why not.
+        unknown: String,
+    },
+}
+
+impl FileState {
+    /// The hash of a file's content.
+    pub fn hash(&self) -> Option<&str> {
+        match self {
+            Self::Content(hash) | Self::File { hash, .. } => Some(hash),
+            _ => None,
+        }
+    }
+
+    /// Whether both are the same, as far as it is known.
+    pub fn is_like(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Content(_), _) | (_, Self::Content(_)) => self.hash() == other.hash(),
+            _ => self == other,
+        }
+    }
 }
 
 /// Where a transcript was compacted (`collapse_commit`). Earlier entries stay, but are no longer sent to the model.
@@ -289,9 +336,13 @@ impl Entry {
         Self { entry_type: EntryType::System, payload: tagged("system", note), tool_use_id: None }
     }
 
-    /// What files were before a call changed them. Their content is kept by this session.
-    pub fn file_history(kept_by: &SessionId, files: &[FileVersion]) -> Self {
-        let payload = json!({"_t": "file_history_snapshot", "kept_by": kept_by, "files": files});
+    /// What files were before a call changed them, and why there may be others. Their content is kept by this session.
+    pub fn file_history(kept_by: &SessionId, files: &[FileVersion], unsure: Option<&str>) -> Self {
+        let mut payload =
+            json!({"_t": "file_history_snapshot", "kept_by": kept_by, "files": files});
+        if let Some(unsure) = unsure {
+            payload["unsure"] = unsure.into();
+        }
         Self { entry_type: EntryType::FileHistorySnapshot, payload, tool_use_id: None }
     }
 
@@ -400,6 +451,25 @@ mod tests {
         for bad in [r#"{"type":"image"}"#, r#"{"type":"text"}"#, r#"{"type":"tool_use","id":"t"}"#]
         {
             assert!(serde_json::from_str::<ContentBlock>(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_hash_alone_is_a_file_of_an_earlier_version() {
+        let old = r#"{"path": "/a", "before": "h", "after": null}"#;
+        let version: FileVersion = serde_json::from_str(old).unwrap();
+        assert_eq!(version.before, Some(FileState::Content("h".to_owned())));
+        let new = FileState::File { hash: "h".to_owned(), mode: 0o644 };
+        assert!(version.before.unwrap().is_like(&new));
+        let states = [
+            new,
+            FileState::Link { link: "to".to_owned() },
+            FileState::Directory { directory: 0o755 },
+            FileState::Unknown { unknown: "why".to_owned() },
+        ];
+        for state in states {
+            let json = serde_json::to_string(&state).unwrap();
+            assert_eq!(serde_json::from_str::<FileState>(&json).unwrap(), state, "{json}");
         }
     }
 }

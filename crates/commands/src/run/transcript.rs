@@ -7,6 +7,7 @@ use ona_gate::file_diff::{file_diff, masked};
 use ona_gate::file_history::kept_content;
 use ona_repo::git;
 use ona_store::FileHistoryRow;
+use ona_types::FileState;
 
 use super::confirm::confirmed;
 use super::paths::{self, Output};
@@ -290,11 +291,11 @@ fn changes<O: Outside>(desk: &Desk<O>, rows: &[FileHistoryRow]) -> (Vec<FileDiff
     let host = &desk.session.gate.governance.host;
     let mut files: Vec<ChangedFile<'_>> = Vec::new();
     for (row, file) in rows.iter().flat_map(|row| row.files.iter().map(move |file| (row, file))) {
-        let after = file.after.as_deref();
+        let after = file.after.as_ref().and_then(FileState::hash);
         match files.iter_mut().find(|known| known.path == file.path) {
             Some(known) => known.after = after,
             None => {
-                let hash = file.before.as_ref();
+                let hash = file.before.as_ref().and_then(FileState::hash);
                 let before = hash.and_then(|hash| kept_content(host, &row.kept_by, hash).ok());
                 files.push(ChangedFile { path: &file.path, before, after });
             }

@@ -159,3 +159,96 @@ fn what_someone_else_changed_since_is_told_and_kept() {
     let found = run(project.command("grep").args(["-rlx", "and mine"]).arg(place)).stdout;
     assert!(found.lines().any(|file| file.contains("/before/")), "{found}");
 }
+
+/// Runs a command line as the model's call, and goes back to before it; the whole screen then.
+#[track_caller]
+fn undone(project: &Project, command: &str) -> String {
+    let server = model([bash("toolu_b", command), Reply::say("Done with it.")]);
+    let args = ["--permission-mode", "bypassPermissions"];
+    let pty = start_in(project, &args, with(&server).size(40, 200));
+    answers(&pty, "do it", "Done with it.");
+    ready(&pty);
+    pty.line("/rewind");
+    pty.wait_for("❯ 1. do it");
+    pty.send("1");
+    pty.wait_for("3. Code only");
+    pty.send("3");
+    pty.wait_until(|_| {
+        ["\n  put back ", "\n  no files to put back"].iter().any(|said| pty.whole().contains(said))
+    });
+    ready(&pty);
+    pty.whole()
+}
+
+/// All that is below the project, but what ona keeps there: path, kind and mode, content.
+fn tree(project: &Project) -> String {
+    let list = "find . -mindepth 1 -not -path './.ona*' -not -path './.claude*' \
+                -printf '%p %y %m %l\\n' | sort; cat $(find . -type f -name '*.txt' | sort)";
+    run(project.command("sh").args(["-c", list])).stdout
+}
+
+fn with_docs() -> Project {
+    let project = project();
+    project.file("docs/p.txt", "p\n");
+    project.file("docs/sub/q.txt", "q\n");
+    project.file("a.txt", "a\n");
+    run(project.command("sh").args(["-c", "mkdir d1 d2 && ln -s d2 link && chmod 755 docs/p.txt"]));
+    project
+}
+
+#[test]
+fn what_commands_do_to_trees_links_and_modes_is_undone() {
+    for command in [
+        "mv docs documentation",
+        "mv docs d1/",
+        "mkdir -p x/y && mv docs x/y/z",
+        "for f in docs/*; do mv $f d1/; done",
+        "rm -r docs",
+        "rm -rf docs a.txt",
+        "rm -rf ./*",
+        "find docs -delete",
+        "rm link && ln -s d1 link",
+        "ln -sfn d1 link",
+        "rm docs/p.txt",
+        "chmod +x a.txt",
+        "chmod -R 700 docs",
+        "mkdir -p new/dir && touch new/dir/file && cp -r docs new/copy",
+        "rm a.txt && mkdir a.txt && touch a.txt/b",
+        "mv docs old && echo new > docs",
+        "rmdir d1",
+    ] {
+        let project = with_docs();
+        let before = tree(&project);
+        let screen = undone(&project, command);
+        assert_eq!(tree(&project), before, "{command}\n{screen}");
+    }
+}
+
+#[test]
+fn what_is_too_large_to_be_kept_is_named_and_not_removed_where_it_was_moved_to() {
+    let project = with_docs();
+    run(project.command("truncate").args(["-s", "30M", "docs/big.bin"]));
+    let screen = undone(&project, "mv docs documentation");
+    assert!(screen.contains("docs/big.bin: it is too large to be kept"), "{screen}");
+    assert!(screen.contains("stays, as it may be what was not put back"), "{screen}");
+    assert!(project.path("documentation/big.bin").exists(), "{screen}");
+    assert_eq!(project.content("docs/sub/q.txt"), "q\n");
+}
+
+#[test]
+fn more_files_than_are_looked_at_are_not_removed_where_they_were_moved_to() {
+    let project = with_docs();
+    let make = "mkdir many && cd many && seq 6000 | xargs touch";
+    run(project.command("sh").args(["-c", make]));
+    let screen = undone(&project, "mv many others");
+    assert!(screen.contains("many: there are more than 5000 files"), "{screen}");
+    let left = run(project.command("sh").args(["-c", "ls others | wc -l"])).stdout;
+    assert_eq!(left.trim(), "6000", "{screen}");
+}
+
+#[test]
+fn what_a_command_does_not_tell_is_said_to_be_unknown() {
+    let project = with_docs();
+    let screen = undone(&project, "sh ./none.sh; true");
+    assert!(screen.contains("not known: what `sh ./none.sh` writes is not known"), "{screen}");
+}
