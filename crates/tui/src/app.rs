@@ -229,6 +229,9 @@ impl App {
     /// Time goes on. Returns whether something moves on the screen.
     pub fn tick(&mut self, now: Instant) -> bool {
         self.now = now;
+        if !self.asks.is_empty() {
+            self.live.hold(now);
+        }
         if self.note.as_ref().is_some_and(|(_, since)| now.saturating_duration_since(*since) > NOTE)
         {
             self.note = None;

@@ -166,6 +166,15 @@ impl Live {
         });
     }
 
+    /// A question waits: a call of which nothing was heard has not begun, and its time does not run.
+    pub fn hold(&mut self, now: Instant) {
+        for call in &mut self.running {
+            if call.output.is_empty() && call.progress.is_none() && call.calls == 0 {
+                call.since = now;
+            }
+        }
+    }
+
     /// A call has ended.
     pub fn stop(&mut self, id: &ToolUseId) -> Option<Running> {
         let at = self.running.iter().position(|call| call.id == *id)?;
