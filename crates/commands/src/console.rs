@@ -203,7 +203,9 @@ impl<O: Outside> Console<O> {
                 () = agent.background_ended() => {
                     let cancel = self.front.begin();
                     self.front.tell(Event::Busy { what: "background task".to_owned() });
-                    if let Err(error) = agent.run_turn_about_tasks(&cancel).await {
+                    let turn =
+                        async |agent: &mut Agent| agent.run_turn_about_tasks(&cancel).await;
+                    if let Some(Err(error)) = self.beside(agent, &cancel, turn).await {
                         self.front.warn(error.to_string());
                     }
                     if let Err(error) = self.show(agent) {

@@ -49,7 +49,10 @@ fn together(rows: &[StoredEntry]) -> Vec<(String, Shown)> {
         let payload: Value = serde_json::from_str(&row.payload_json).unwrap_or_default();
         let mut id = String::new();
         let what = match row.entry_type.as_str() {
-            "user" => ShownEntry::User { text: texts(&payload["content"]) },
+            "user" => {
+                let typed = payload["typed"].as_str().map(str::to_owned);
+                ShownEntry::User { text: typed.unwrap_or_else(|| texts(&payload["content"])) }
+            }
             "assistant" => {
                 let text = texts(&payload["content"]);
                 if text.trim().is_empty() {

@@ -69,6 +69,8 @@ pub struct Agent {
     pub(crate) inputs: HashMap<ToolUseId, Value>,
     /// A message that a hook puts before the first prompt.
     pub(crate) initial: Option<String>,
+    /// The command line that the next prompt stands for.
+    pub(crate) typed: Option<String>,
     /// Servers that were reported to the model or the user, and whether they were connected.
     pub(crate) reported_servers: HashSet<(String, bool)>,
     /// The watched files, and the ones that hooks named themselves.
@@ -115,6 +117,7 @@ impl Agent {
             stop_blocks: 0,
             inputs: HashMap::new(),
             initial: None,
+            typed: None,
             reported_servers: HashSet::new(),
             watch: Watch::default(),
             watch_paths: Vec::new(),

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use ona_front::Event;
 use ona_hooks::Fired;
-use ona_provider::{Answer, AskError, Message, StopReason, ToolChoice};
+use ona_provider::{Answer, AskError, Live, Message, StopReason, ToolChoice};
 use ona_store::{Step, StoreError};
 use ona_types::hook::{CompactTrigger, HookDetail, StartSource};
 use ona_types::{Collapse, Entry};
@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agent::Agent;
 use crate::context_limit::CompactionState;
+use crate::partial::retry;
 use crate::restored::{self, State};
 use crate::skills;
 use crate::usage::{millis, usage_of};
@@ -191,8 +192,14 @@ impl Agent {
         (request.thinking, request.effort) = (None, None);
         request.messages.push(Message::user(task));
         let (mut left_out, mut begin) = (0, 0);
+        let front = &self.session.gate.front;
+        let mut listen = |live: Live<'_>| {
+            if let Some(event) = retry(&live) {
+                front.tell(event);
+            }
+        };
         loop {
-            match self.model_handle.client.ask(&request, &mut |_| (), cancel).await {
+            match self.model_handle.client.ask(&request, &mut listen, cancel).await {
                 Err(AskError::ContextTooLong(_)) if left_out < MAX_SHORTENINGS => {
                     left_out += 1;
                     let half = begin + (self.context.len() - begin) / 2;

@@ -151,6 +151,11 @@ impl Agent {
         }
     }
 
+    /// Says what the operator has typed for the next prompt, where the prompt is not that text itself.
+    pub fn typed_as(&mut self, line: &str) {
+        self.typed = Some(line.to_owned());
+    }
+
     /// A turn about what has ended in the background.
     pub async fn run_turn_about_tasks(
         &mut self,

@@ -1,12 +1,26 @@
-//! Streamed pieces of an answer, without secrets. A secret that is split across pieces is still masked.
+//! Streamed pieces of an answer, as front-ends get them: without secrets. A secret that is split across pieces is still masked.
 
 use std::collections::BTreeMap;
 
+use ona_front::Event;
 use ona_policy::secrets::Redactor;
+use ona_provider::Live;
 use serde_json::{Value, json};
 
 /// The text fields of a delta, by its type.
 const TEXTS: [&str; 3] = ["text", "partial_json", "thinking"];
+
+/// The event for an attempt that failed and is made again.
+pub(crate) fn retry(live: &Live<'_>) -> Option<Event> {
+    let Live::Retry { attempt, max_retries, delay, status, error } = live else { return None };
+    Some(Event::Retry {
+        attempt: *attempt,
+        max_retries: *max_retries,
+        delay_ms: u64::try_from(delay.as_millis()).unwrap_or(u64::MAX),
+        status: *status,
+        error: (*error).to_owned(),
+    })
+}
 
 /// The text held back in each block, because a secret could start with it.
 #[derive(Debug, Default)]

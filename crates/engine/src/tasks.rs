@@ -3,7 +3,7 @@
 use ona_store::{GateRow, Step, StoreError, TaskRow};
 use ona_tools::SessionServices as _;
 use ona_types::gate::{StageName, Verdict};
-use ona_types::{Entry, SystemNote, TaskId, TaskKind};
+use ona_types::{Entry, SystemNote, TaskEnd, TaskId, TaskKind};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -138,14 +138,7 @@ fn refusal(task: &TaskRow, why: &str) -> GateRow {
 
 /// The notice about a task. Text of others is quoted or indented: it must not pass for ona's own.
 fn task_notice(task: &TaskRow, answer: &str) -> String {
-    let end = task.end.as_ref();
-    let how = match end {
-        Some(end) => match end.exit_code {
-            Some(code) => format!("exited with code {code}"),
-            None => end.reason.replace('_', " "),
-        },
-        None => "still running".to_owned(),
-    };
+    let how = task.end.as_ref().map_or_else(|| "still running".to_owned(), TaskEnd::how);
     let (what, file) = (json!(task.command), task.output_path.display());
     match task.kind {
         TaskKind::Shell => {

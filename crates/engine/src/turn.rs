@@ -21,7 +21,7 @@ use crate::compact::CompactError;
 use crate::context_limit::CompactionState;
 use crate::identity;
 use crate::model_context::NOT_RUN;
-use crate::partial::StreamMask;
+use crate::partial::{StreamMask, retry};
 use crate::skills::SlashPrompt;
 use crate::structured::{ShapedAnswer, Unanswered};
 use crate::usage::{call_row, millis, usage_of};
@@ -312,6 +312,7 @@ impl Agent {
         account: &mut TurnAccount,
         cancel: &CancellationToken,
     ) -> Result<(), Halt> {
+        let typed = self.typed.take();
         // Calls that an interrupted turn did not start must not run now.
         self.settle_calls()?;
         self.reload_settings(cancel).await?;
@@ -358,7 +359,10 @@ impl Agent {
                 return Err(Halt::Ending(Ending::Failed { error, message: reason }));
             }
         };
-        let text = self.session.gate.governance.redactor.mask_live(&expanded).into_owned();
+        let redactor = &self.session.gate.governance.redactor;
+        let typed = typed.or_else(|| (expanded != prompt).then(|| prompt.to_owned()));
+        let typed = typed.map(|typed| redactor.mask_live(&typed).into_owned());
+        let text = redactor.mask_live(&expanded).into_owned();
         let first = self.initial.take().map(|text| ContentBlock::Text { text });
         let blocks: Vec<ContentBlock> =
             first.into_iter().chain([ContentBlock::Text { text }]).collect();
@@ -370,7 +374,7 @@ impl Agent {
         }
         // Attachments come before the text.
         let mut entries: Vec<Entry> = attachments.iter().map(Entry::shown).collect();
-        entries.push(Entry::message(EntryType::User, &fresh_uuid(), &blocks));
+        entries.push(Entry::prompt(&fresh_uuid(), &blocks, typed.as_deref()));
         entries.extend(self.context_entries(&fired.contexts, "UserPromptSubmit hook"));
         let detail = json!({"turn": self.turn});
         let event = Some(("turn.started", &detail));
@@ -431,12 +435,9 @@ impl Agent {
                     mask.reset();
                     Event::Void
                 }
-                Live::Retry { attempt, max_retries, delay, status, error } => Event::Retry {
-                    attempt,
-                    max_retries,
-                    delay_ms: u64::try_from(delay.as_millis()).unwrap_or(u64::MAX),
-                    status,
-                    error: error.to_owned(),
+                Live::Retry { .. } => match retry(&live) {
+                    Some(event) => event,
+                    None => return,
                 },
                 Live::Started { .. } | Live::ToolInput { .. } | Live::Raw(_) => return,
             };

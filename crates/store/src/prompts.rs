@@ -134,7 +134,7 @@ impl Store {
     pub fn prompts(&self, session: &SessionId) -> Result<Vec<PromptRow>, StoreError> {
         self.read(|c| {
             let mut statement = c.prepare_cached(
-                "SELECT sequence, coalesce(json_extract(payload_json,
+                "SELECT sequence, coalesce(json_extract(payload_json, '$.typed'), json_extract(payload_json,
                      '$.content[' || (json_array_length(payload_json, '$.content') - 1) || '].text'), ''), created_at
                  FROM transcript_entries
                  WHERE session_id = ?1 AND entry_type = 'user' AND json_valid(payload_json) ORDER BY sequence",

@@ -109,7 +109,7 @@ const ROWS: &str = "
         (SELECT count(*) FROM transcript_entries t WHERE t.session_id = s.session_id),
         (SELECT count(*) FROM transcript_entries t
          WHERE t.session_id = s.session_id AND t.entry_type = 'user'),
-        (SELECT json_extract(payload_json, '$.content[0].text') FROM transcript_entries t
+        (SELECT coalesce(json_extract(payload_json, '$.typed'), json_extract(payload_json, '$.content[0].text')) FROM transcript_entries t
          WHERE t.session_id = s.session_id AND t.entry_type = 'user' AND json_valid(payload_json)
          ORDER BY sequence LIMIT 1),
         (SELECT coalesce(sum(cost_usd), 0.0) FROM model_calls m WHERE m.session_id = s.session_id)

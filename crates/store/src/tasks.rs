@@ -129,6 +129,11 @@ impl Store {
         self.tasks_where(untold, Key(session.as_str()))
     }
 
+    /// The tasks of a session that have ended.
+    pub fn ended_tasks(&self, session: &SessionId) -> Result<Vec<TaskRow>, StoreError> {
+        self.tasks_where("t.session_id = ?1 AND t.ended_at IS NOT NULL", Key(session.as_str()))
+    }
+
     /// Hands the tasks of a session that go on over to another. Whether there were any.
     pub fn hand_over_tasks(&self, from: &SessionId, to: &SessionId) -> Result<bool, StoreError> {
         self.write(|tx| {

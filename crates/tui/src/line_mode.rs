@@ -157,7 +157,14 @@ impl Lines<'_> {
                 Happens::Core(None) => return Ok(()),
                 Happens::Typed(line) => self.typed(line.trim_end_matches(['\r', '\n']))?,
                 Happens::Ended { finally: false } => self.may_leave()?,
-                Happens::Ended { finally: true } => self.leave()?,
+                Happens::Ended { finally: true } => {
+                    // Who presses Ctrl-D twice wants to leave now; what was piped in is still done.
+                    if io::stdin().is_terminal() {
+                        self.waiting.clear();
+                        self.client.send(Op::Interrupt);
+                    }
+                    self.leave()?;
+                }
             }
         }
         Ok(())
@@ -174,7 +181,6 @@ impl Lines<'_> {
     }
 
     fn leave(&mut self) -> io::Result<()> {
-        // What was typed before is still done.
         self.leaving = true;
         if let Expects::Answer(ask, ..) = self.expects {
             self.expects = Expects::Prompt;
@@ -368,7 +374,13 @@ impl Lines<'_> {
                     "[the conversation was compacted, {pre_tokens} tokens before]"
                 ))?;
             }
-            Event::Reply { reply, .. } => self.reply(reply)?,
+            Event::Reply { reply, .. } => {
+                self.reply(reply)?;
+                // It came by itself: the prompt is still open.
+                if self.ready && matches!(self.expects, Expects::Prompt) && !self.leaving {
+                    self.ask_for("> ")?;
+                }
+            }
             Event::Input { text } if !text.is_empty() => {
                 self.print(&format!("[the prompt was: {text}]"))?;
             }

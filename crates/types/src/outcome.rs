@@ -105,6 +105,16 @@ pub struct TaskEnd {
     pub reason: String,
 }
 
+impl TaskEnd {
+    /// How it ended, in words.
+    pub fn how(&self) -> String {
+        match self.exit_code {
+            Some(code) => format!("exited with code {code}"),
+            None => self.reason.replace('_', " "),
+        }
+    }
+}
+
 /// A background task that a call has started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskStarted {

@@ -352,6 +352,15 @@ impl Entry {
         Self { entry_type: EntryType::CollapseCommit, payload, tool_use_id: None }
     }
 
+    /// A prompt, and what was typed where that is not the prompt itself: `/review` for the text it stands for.
+    pub fn prompt(uuid: &str, content: &[ContentBlock], typed: Option<&str>) -> Self {
+        let mut entry = Self::message(EntryType::User, uuid, content);
+        if let Some(typed) = typed {
+            entry.payload["typed"] = typed.into();
+        }
+        entry
+    }
+
     /// A `user` or `assistant` message; `uuid` is the caller's, so that a replay can keep it.
     pub fn message(entry_type: EntryType, uuid: &str, content: &[ContentBlock]) -> Self {
         Self {

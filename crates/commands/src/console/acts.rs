@@ -41,15 +41,25 @@ impl<O: Outside> Console<O> {
                 self.submit(agent, prompt, Vec::new(), false, cancel).await;
                 return None;
             }
-            Act::Compact(instructions) => match agent.compact_now(instructions, cancel).await {
-                Ok(()) => Reply::Plain { text: "the conversation was compacted".to_owned() },
-                Err(CompactError::Nothing) => Reply::Plain { text: NOTHING_TO_COMPACT.to_owned() },
-                Err(error) => {
-                    Reply::Error { text: format!("the context was not compacted: {error}") }
+            Act::Compact(instructions) => {
+                let compact =
+                    async |agent: &mut Agent| agent.compact_now(instructions, cancel).await;
+                match self.beside(agent, cancel, compact).await? {
+                    // The front-end was told.
+                    Ok(()) => return None,
+                    Err(CompactError::Nothing) => {
+                        Reply::Plain { text: NOTHING_TO_COMPACT.to_owned() }
+                    }
+                    Err(error) => {
+                        Reply::Error { text: format!("the context was not compacted: {error}") }
+                    }
                 }
-            },
+            }
             Act::Call { tool, input, then, said } => {
-                match agent.operators_call((tool, &input), Via::Command, cancel).await {
+                let call = async |agent: &mut Agent| {
+                    agent.operators_call((tool, &input), Via::Command, cancel).await
+                };
+                match self.beside(agent, cancel, call).await? {
                     Ok(report) if report.is_error => Reply::Error { text: report.content },
                     Ok(_) => {
                         if let Some(prompt) = then {
@@ -78,7 +88,8 @@ impl<O: Outside> Console<O> {
             }
             Act::Reload(reply) => {
                 agent.apply_changes();
-                if let Err(error) = agent.session_mut().refresh(cancel).await {
+                let refresh = async |agent: &mut Agent| agent.session_mut().refresh(cancel).await;
+                if let Some(Err(error)) = self.beside(agent, cancel, refresh).await {
                     self.front.warn(error.to_string());
                 }
                 reply

@@ -1,14 +1,15 @@
 //! What the front-end is told: the session that is open, and what has changed.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use ona_engine::{Agent, ModelHandle, Session};
-use ona_front::{CommandInfo, Event};
+use ona_front::{CommandInfo, Event, Reply};
 use ona_store::StoreError;
 use ona_types::hook::StartSource;
-use ona_types::{PermissionMode, Phase, Todo};
+use ona_types::{PermissionMode, Phase, SessionId, TaskId, Todo, whole_words};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
@@ -30,6 +31,8 @@ pub(super) struct Shown {
     /// The mode when the state was looked at last.
     pub(super) mode: Option<PermissionMode>,
     pub(super) tasks: Option<Vec<ona_front::TaskInfo>>,
+    /// The session, and those of its background tasks of which it is known that they have ended.
+    pub(super) ended: Option<(SessionId, HashSet<TaskId>)>,
     pub(super) todos: Option<Vec<Todo>>,
     pub(super) commands: Option<Vec<CommandInfo>>,
     pub(super) preferences: Option<ona_front::Preferences>,
@@ -102,6 +105,30 @@ impl<O: Outside> Console<O> {
         }
     }
 
+    /// Tells of background tasks that have ended since, once.
+    fn show_ended_tasks(&mut self, session: &Session) -> Result<(), StoreError> {
+        let id = &session.seat().session;
+        let ended = session.gate.store().ended_tasks(id)?;
+        let known = self.shown.ended.take().filter(|(of, _)| of == id).map(|(_, known)| known);
+        for task in ended
+            .iter()
+            .filter(|task| known.as_ref().is_some_and(|known| !known.contains(&task.id)))
+        {
+            // Who stops one knows it.
+            let Some(end) = task.end.as_ref().filter(|end| end.reason != "stopped") else {
+                continue;
+            };
+            let what = whole_words(&task.command, 80);
+            let text = format!("background task {} ended, {}: {what}", task.id, end.how());
+            let text = session.gate.redactor().mask(&text).into_owned();
+            self.front
+                .tell(Event::Reply { command: "tasks".to_owned(), reply: Reply::Plain { text } });
+        }
+        let ids = ended.into_iter().map(|task| task.id).collect();
+        self.shown.ended = Some((id.clone(), ids));
+        Ok(())
+    }
+
     /// The same for what changes often. `mode` is the permission mode, if the session does not know it yet.
     pub(super) fn show_state(
         &mut self,
@@ -132,6 +159,7 @@ impl<O: Outside> Console<O> {
             shown.tasks = Some(tasks.clone());
             self.front.tell(Event::Tasks { tasks });
         }
+        self.show_ended_tasks(session)?;
         let command = status::line_command(session);
         let is_other = command != self.shown.command;
         if is_other {

@@ -50,6 +50,9 @@ impl<O: Outside> Console<O> {
             tokio::pin!(work);
             self.during(&desk, work, cancel).await;
         }
+        if let Act::Prompt(_) = act {
+            agent.typed_as(line);
+        }
         Some((name, act))
     }
 
@@ -139,6 +142,29 @@ impl<O: Outside> Console<O> {
         }
     }
 
+    /// Lets the agent do something, and does meanwhile what the operator wants; `None` if it cannot begin.
+    pub(super) async fn beside<T>(
+        &mut self,
+        agent: &mut Agent,
+        cancel: &CancellationToken,
+        work: impl AsyncFnOnce(&mut Agent) -> T,
+    ) -> Option<T> {
+        let desk = match Desk::beside(agent, &self.engine, &self.outside, &self.cwd) {
+            Ok(desk) => desk,
+            Err(error) => {
+                self.front.warn(error.to_string());
+                return None;
+            }
+        };
+        let mut done = None;
+        {
+            let work = async { done = Some(work(agent).await) };
+            tokio::pin!(work);
+            self.during(&desk, work, cancel).await;
+        }
+        done
+    }
+
     /// A turn, and what the operator does meanwhile.
     pub(super) async fn turn(
         &mut self,
@@ -146,15 +172,7 @@ impl<O: Outside> Console<O> {
         prompt: Option<(String, Vec<Attachment>)>,
         cancel: &CancellationToken,
     ) {
-        let desk = match Desk::beside(agent, &self.engine, &self.outside, &self.cwd) {
-            Ok(desk) => desk,
-            Err(error) => return self.front.warn(error.to_string()),
-        };
-        {
-            let turn = agent.run_turn(prompt, cancel);
-            tokio::pin!(turn);
-            self.during(&desk, turn, cancel).await;
-        }
+        self.beside(agent, cancel, async |agent| agent.run_turn(prompt, cancel).await).await;
     }
 
     /// `!`: the operator's own command, while other operations go on.
@@ -164,27 +182,13 @@ impl<O: Outside> Console<O> {
         command: &str,
         cancel: &CancellationToken,
     ) {
-        let desk = match Desk::beside(agent, &self.engine, &self.outside, &self.cwd) {
-            Ok(desk) => desk,
-            Err(error) => return self.front.warn(error.to_string()),
-        };
         self.front.tell(Event::Busy { what: "command".to_owned() });
         let input = json!({"command": command});
-        let failed = {
-            let call = async {
-                let done = agent.operators_call((names::BASH, &input), Via::Shell, cancel).await;
-                done.err().map(|error| error.to_string())
-            };
-            let mut failed = None;
-            {
-                let call = async { failed = call.await };
-                tokio::pin!(call);
-                self.during(&desk, call, cancel).await;
-            }
-            failed
+        let call = async |agent: &mut Agent| {
+            agent.operators_call((names::BASH, &input), Via::Shell, cancel).await
         };
-        if let Some(error) = failed {
-            self.front.warn(error);
+        if let Some(Err(error)) = self.beside(agent, cancel, call).await {
+            self.front.warn(error.to_string());
         }
     }
 

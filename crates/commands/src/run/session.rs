@@ -3,8 +3,8 @@
 use ona_engine::{Fork, Which};
 use ona_front::{Choice, Menu, MenuItem, MenuKey};
 use ona_tools::SessionServices as _;
-use ona_types::TodoStatus;
 use ona_types::hook::SessionEndReason;
+use ona_types::{TaskEnd, TodoStatus};
 use tokio_util::sync::CancellationToken;
 
 use super::{beginning, first_word, paths};
@@ -83,6 +83,10 @@ pub(super) fn add_dir<O: Outside>(desk: &Desk<O>, path: &str) -> Act {
     }
 }
 
+/// How a task is that has not ended.
+const RUNNING: &str = "running";
+const NO_TASKS: &str = "no background tasks are running";
+
 /// `/tasks`.
 pub(super) async fn tasks<O: Outside>(
     desk: &Desk<O>,
@@ -100,6 +104,9 @@ pub(super) async fn tasks<O: Outside>(
     };
     match (word, found) {
         ("stop", Some(task)) => {
+            if let Some(end) = &task.end {
+                return Ok(Act::plain(format!("{} has ended already: {}", task.id, end.how())));
+            }
             services.stop_task(&task).await.map_err(said)?;
             return Ok(Act::plain(format!("stopped {}: {}", task.id, task.command)));
         }
@@ -107,24 +114,33 @@ pub(super) async fn tasks<O: Outside>(
             let end = ona_tools::end_of_file(&task.output_path, 8_000);
             let (text, _) = end.map_err(|error| CommandError::Said(error.to_string()))?;
             let text = desk.session.gate.redactor().mask(&text).into_owned();
-            return Ok(Act::plain(format!("{}\n{}", task.command, text.trim_end())));
+            let how = task.end.as_ref().map_or_else(|| RUNNING.to_owned(), TaskEnd::how);
+            return Ok(Act::plain(format!("{} ({how})\n{}", task.command, text.trim_end())));
         }
         _ => {}
     }
     let running = services.running_tasks().map_err(said)?;
-    if running.is_empty() {
-        return Ok(Act::plain("no background tasks are running"));
+    let ended = desk.store().ended_tasks(desk.session_id())?;
+    if running.is_empty() && ended.is_empty() {
+        return Ok(Act::plain(NO_TASKS));
     }
-    let items = running.iter().map(|task| MenuItem {
-        label: beginning(&task.command, 70),
-        detail: task.id.clone(),
-        choice: Choice::Command { line: format!("/tasks show {}", task.id) },
-        value: task.id.clone(),
+    let item = |command: &str, id: &str, how: String| MenuItem {
+        label: beginning(command, 70),
+        detail: format!("{id} · {how}"),
+        choice: Choice::Command { line: format!("/tasks show {id}") },
+        value: id.to_owned(),
         ..MenuItem::default()
-    });
+    };
+    let mut items: Vec<MenuItem> =
+        running.iter().map(|task| item(&task.command, &task.id, RUNNING.to_owned())).collect();
+    for task in ended.iter().rev() {
+        let how = task.end.as_ref().map(TaskEnd::how).unwrap_or_default();
+        items.push(item(&task.command, task.id.as_str(), how));
+    }
     Ok(Act::menu(Menu {
         title: "Background tasks".to_owned(),
-        items: items.collect(),
+        text: if running.is_empty() { NO_TASKS.to_owned() } else { String::new() },
+        items,
         keys: vec![MenuKey {
             key: 'x',
             label: "stop".to_owned(),

@@ -245,3 +245,27 @@ fn diff_shows_uncommitted_changes_and_those_of_a_prompt() {
     pty.key(Key::Esc);
     ready(&pty);
 }
+
+/// A model that is overloaded when a summary is wanted.
+pub(super) fn overloaded() -> Server {
+    let busy = Reply::error(529, "overloaded_error", "too much to do").header("retry-after", "50");
+    model([Reply::say("Hello."), busy])
+}
+
+#[test]
+fn while_a_summary_is_waited_for_commands_answer_and_the_retry_is_told() {
+    let (project, server) = (project(), overloaded());
+    let pty = start(&project, &server, &[]);
+    answers(&pty, "hi", "Hello.");
+    ready(&pty);
+    pty.line("/compact");
+    pty.wait_for("Trying again in");
+    answers(&pty, "/status", "claude_code_subscription");
+    answers(&pty, "/rename one two", "one two");
+    answers(&pty, "/tasks", "no background tasks");
+    answers(&pty, "/cost", "Total cost");
+    assert!(!pty.whole().contains("was not compacted"), "{}", pty.whole());
+    pty.key(Key::Esc);
+    pty.wait_whole("the context was not compacted");
+    ready(&pty);
+}

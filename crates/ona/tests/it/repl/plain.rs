@@ -347,3 +347,18 @@ fn words_search_in_a_list_of_plain_lines() {
     pty.wait_for("the theme is dark-daltonized");
     no_escape(&pty);
 }
+
+#[test]
+fn ctrl_d_twice_leaves_whatever_runs() {
+    let (project, server) = (project(), context::overloaded());
+    let pty = lines(&project, &server, "--plain", &[]);
+    pty.line("hi");
+    pty.wait_for("Hello.");
+    pty.wait_until(|screen| screen.ends_with("\n>"));
+    pty.line("/compact");
+    pty.wait_for("[retry 1 of");
+    pty.key(Key::Ctrl('d'));
+    pty.wait_for("[Ctrl-D again leaves]");
+    pty.key(Key::Ctrl('d'));
+    assert_eq!(pty.wait_exit(), Exit::Code(0));
+}

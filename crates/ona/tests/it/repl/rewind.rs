@@ -252,3 +252,26 @@ fn what_a_command_does_not_tell_is_said_to_be_unknown() {
     let screen = undone(&project, "sh ./none.sh; true");
     assert!(screen.contains("not known: what `sh ./none.sh` writes is not known"), "{screen}");
 }
+
+#[test]
+fn a_command_that_stands_for_a_prompt_is_listed_and_returned_as_it_was_typed() {
+    let project = project();
+    project.file(".claude/commands/greet.md", "Say good day to $ARGUMENTS, at length.\n");
+    let server = model([Reply::say("Reviewed."), Reply::say("Good day.")]);
+    let pty = start_in(&project, &[], with(&server).size(40, 200));
+    answers(&pty, "/review the parser", "Reviewed.");
+    ready(&pty);
+    answers(&pty, "/greet Ada", "Good day.");
+    assert!(last_told(&server).contains("Say good day to Ada"), "{}", last_told(&server));
+    ready(&pty);
+    pty.line("/rewind");
+    let shown = pty.wait_for("❯ 1. /greet Ada");
+    assert!(shown.contains("2. /review the parser"), "{shown}");
+    pty.send("2");
+    pty.wait_for("2. Conversation only");
+    pty.send("2");
+    pty.wait_for("> /review the parser\n──");
+    pty.key(Key::Ctrl('u'));
+    pty.line("/resume");
+    pty.wait_for("❯ 1. /review the parser");
+}

@@ -98,7 +98,28 @@ fn ctrl_b_moves_a_running_command_into_the_background() {
     pty.wait_whole("stopped ");
     pty.wait_gone("1 task");
     ready(&pty);
-    answers(&pty, "/tasks", "no background tasks are running");
+    let shown = answers(&pty, "/tasks", "no background tasks are running");
+    assert!(shown.contains("· stopped"), "{shown}");
+}
+
+#[test]
+fn a_background_task_that_ends_is_told_once_and_stays_in_the_list() {
+    let project = project();
+    let input = json!({
+        "command": "until [ -e go ]; do sleep 0.02; done; echo said; exit 3", "run_in_background": true,
+    });
+    let server = model([Reply::new().call("toolu_ends", "Bash", input), Reply::say("It runs.")]);
+    let pty = start_in(&project, &["--allowedTools", "Bash"], with(&server).size(40, 150));
+    answers(&pty, "go", "It runs.");
+    ready(&pty);
+    project.file("go", "");
+    pty.wait_whole("ended, exited with code 3: until [ -e go ]");
+    pty.line("/tasks");
+    let shown = pty.wait_for("no background tasks are running");
+    assert!(shown.contains("· exited with code 3"), "{shown}");
+    pty.send("1");
+    let shown = pty.wait_whole("exit 3 (exited with code 3)");
+    assert_eq!(shown.matches("ended, exited with code 3").count(), 1, "{shown}");
 }
 
 #[test]
