@@ -33,7 +33,7 @@ pub(crate) async fn run<O: Outside>(
     cancel: &CancellationToken,
 ) -> Result<Act, CommandError> {
     match run {
-        Run::Clear => Ok(session::clear(arguments)),
+        Run::Clear => session::clear(desk, arguments),
         Run::Resume => resume::resume(desk, arguments),
         Run::Branch => session::branch(desk, arguments),
         Run::Rename => session::rename(desk, arguments),

@@ -206,7 +206,7 @@ pub const COMMANDS: &[Command] = &[
         &[],
         "",
         "Show the audit of the record",
-        Run::NothingYet("an audit; /why and `ona trace verify` show what there is"),
+        Run::NothingYet("audit; /why and `ona trace verify` show what there is"),
     ),
     at_once("context", &[], "", "Show what fills the context", Run::Context),
     at_once("cost", &[], "", "Show tokens and cost of the session", Run::Cost),

@@ -60,6 +60,46 @@ fn diff_up_to(most: usize, path: &str, old: Option<&[u8]>, new: Option<&[u8]>) -
     Some(diff)
 }
 
+/// The change of a file with its permissions, and also one that cannot be shown in lines: then it is told in one. `None` if
+/// there is none.
+pub fn whole_diff(
+    path: &str,
+    old: Option<&[u8]>,
+    new: Option<&[u8]>,
+    modes: Option<(u32, u32)>,
+) -> Option<FileDiff> {
+    let mut told = Vec::new();
+    if let Some((before, now)) = modes.filter(|(before, now)| before != now) {
+        told.push(format!("mode {:o}, {:o} before", now & 0o7777, before & 0o7777));
+    }
+    let shown = file_diff(path, old, new);
+    if shown.is_none() && old != new {
+        let bytes = |content: Option<&[u8]>| {
+            content.map_or_else(|| "none".to_owned(), |content| format!("{} bytes", content.len()))
+        };
+        told.push(format!(
+            "not shown, as it is no text or too long: {}, {} before",
+            bytes(new),
+            bytes(old)
+        ));
+    }
+    if told.is_empty() {
+        return shown;
+    }
+    let fate = match (old, new) {
+        (None, _) => FileFate::Created,
+        (_, None) => FileFate::Deleted,
+        _ => FileFate::Changed,
+    };
+    let (path, hunks) = (path.to_owned(), Vec::new());
+    let mut diff =
+        shown.unwrap_or(FileDiff { path, fate, added: 0, removed: 0, hunks, left_out: 0 });
+    let line = |text: String| DiffLine { sign: Sign::Same, text };
+    let lines = told.into_iter().map(line).collect();
+    diff.hunks.insert(0, Hunk { old_start: 1, new_start: 1, lines });
+    Some(diff)
+}
+
 /// Neighbouring hunks with the common lines around and between them.
 fn together(group: &[ranges::Hunk], old: &[&[u8]], new: &[&[u8]], ends: LineEnds) -> Hunk {
     let first = group.first().map_or(0..0, |hunk| hunk.old.clone());

@@ -374,10 +374,11 @@ impl Lines<'_> {
                     "[the conversation was compacted, {pre_tokens} tokens before]"
                 ))?;
             }
-            Event::Reply { reply, .. } => {
+            Event::Reply { command, reply } => {
                 self.reply(reply)?;
-                // It came by itself: the prompt is still open.
-                if self.ready && matches!(self.expects, Expects::Prompt) && !self.leaving {
+                // The end of a task comes by itself: the prompt is still open.
+                let by_itself = command == "tasks" && self.ready && !self.leaving;
+                if by_itself && matches!(self.expects, Expects::Prompt) {
                     self.ask_for("> ")?;
                 }
             }

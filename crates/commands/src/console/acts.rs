@@ -126,8 +126,11 @@ impl<O: Outside> Console<O> {
                 reply
             }
             Act::Loop { prompt, .. } if prompt.is_empty() => {
-                self.repeated = None;
-                Reply::Plain { text: "stopped: no prompt is repeated now".to_owned() }
+                let text = match self.repeated.take() {
+                    Some((_, prompt)) => format!("stopped: \"{prompt}\" is not repeated any more"),
+                    None => "nothing to stop: no prompt is repeated".to_owned(),
+                };
+                Reply::Plain { text }
             }
             Act::Loop { every, prompt } => {
                 self.repeated = Some((Duration::from_secs(every), prompt.clone()));
@@ -135,7 +138,7 @@ impl<O: Outside> Console<O> {
                     command: name,
                     reply: Reply::Plain {
                         text: format!(
-                            "repeats every {every} s while this session is open; /loop stop ends it"
+                            "repeats \"{prompt}\" every {every} s while this session is open; /loop stop ends it"
                         ),
                     },
                 });

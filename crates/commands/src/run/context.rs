@@ -145,7 +145,7 @@ pub(super) fn cost<O: Outside>(desk: &Desk<O>) -> Result<Act, CommandError> {
             *duration_ms as f64 / 1e3,
         ));
     }
-    let total: f64 = spent.iter().map(|one| one.cost_usd).sum();
+    let total: f64 = spent.iter().map(|one| one.cost_usd).fold(0.0, |sum, cost| sum + cost);
     text.push_str(&format!(
         "\nTotal cost: **${total:.4}** at list prices. Only the provider knows the limits of a plan.\n"
     ));
@@ -247,7 +247,7 @@ fn summary(rows: &[DayUse], by_day: &[(String, i64, i64, f64)], today: i64) -> S
     }
     models.sort_by_key(|(_, calls)| -calls);
     let favourite = models.first().map_or("none", |(model, _)| *model);
-    let total: f64 = by_day.iter().map(|(.., cost)| cost).sum();
+    let total: f64 = by_day.iter().map(|(.., cost)| cost).fold(0.0, |sum, cost| sum + cost);
     let sessions: i64 = rows.iter().map(|row| row.sessions).sum();
     format!(
         "{} with ona, {} in total, ${total:.4}; most used model: {favourite}; longest streak of days: {}",
@@ -275,7 +275,7 @@ pub(super) fn insights<O: Outside>(desk: &Desk<O>) -> Result<Act, CommandError> 
     let sessions = desk.store().sessions(Some(desk.project_dir()), Some(200))?;
     let own: Vec<_> = sessions.iter().filter(|row| row.turns > 0).collect();
     let prompts: i64 = own.iter().map(|row| row.turns).sum();
-    let cost: f64 = own.iter().map(|row| row.cost_usd).sum();
+    let cost: f64 = own.iter().map(|row| row.cost_usd).fold(0.0, |sum, cost| sum + cost);
     let denials = desk.store().denials(desk.session_id(), 1_000)?;
     let mut text = format!(
         "**Sessions of this directory**: {}, {}, ${cost:.4} at list prices.\n\n",

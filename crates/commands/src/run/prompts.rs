@@ -72,6 +72,9 @@ pub(super) fn repeat(arguments: &str) -> Act {
     let (first, rest) = first_word(arguments);
     let (every, prompt) = match seconds(first) {
         Some(every) => (every, rest),
+        None if first.starts_with(|c: char| c.is_ascii_digit()) => {
+            return Act::error(format!("`{first}` is not an interval: 30s, 5m or 2h"));
+        }
         None => (USUAL, arguments),
     };
     if prompt.is_empty() {
@@ -108,5 +111,6 @@ mod tests {
         let Act::Loop { every, prompt } = repeat("check the build") else { panic!() };
         assert_eq!((every, prompt.as_str()), (USUAL, "check the build"));
         assert!(matches!(repeat("1s x"), Act::Reply(_)));
+        assert!(matches!(repeat("5x x"), Act::Reply(_)));
     }
 }

@@ -221,7 +221,7 @@ fn rename_other<O: Outside>(desk: &Desk<O>, id: &str, name: &str) -> Result<Act,
         .map_err(|error| CommandError::Said(error.to_string()))?;
     let name = usable_name(name)?;
     desk.store().rename_session(&seat, Some(&name))?;
-    Ok(Act::plain(format!("session {} is called {name} now", seat.session)))
+    Ok(Act::plain(format!("session {} is called \"{name}\" now", seat.session)))
 }
 
 #[cfg(test)]

@@ -13,14 +13,18 @@ use crate::desk::{CommandError, Desk};
 use crate::outside::Outside;
 
 /// `/clear`.
-pub(super) fn clear(name: &str) -> Act {
-    Act::Open {
+pub(super) fn clear<O: Outside>(desk: &Desk<O>, name: &str) -> Result<Act, CommandError> {
+    let said = match desk.store().prompts(desk.session_id())?.is_empty() {
+        true => "started a new conversation; nothing was said in the old one",
+        false => "started a new conversation; /resume lists the old one",
+    };
+    Ok(Act::Open {
         which: Which::New(None),
         reason: SessionEndReason::Clear,
         name: Some(name.to_owned()).filter(|name| !name.is_empty()),
-        said: "started a new conversation; /resume lists the old one".to_owned(),
+        said: said.to_owned(),
         input: None,
-    }
+    })
 }
 
 pub(super) fn usable_name(name: &str) -> Result<String, CommandError> {
@@ -65,7 +69,7 @@ pub(super) fn rename<O: Outside>(desk: &Desk<O>, name: &str) -> Result<Act, Comm
         name => usable_name(name)?,
     };
     desk.store().rename_session(desk.session.seat(), Some(&name))?;
-    Ok(Act::plain(format!("the session is called {name} now")))
+    Ok(Act::plain(format!("the session is called \"{name}\" now")))
 }
 
 /// `/add-dir`.

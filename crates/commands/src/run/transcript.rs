@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use ona_front::{Choice, DiffSource, Event, FileDiff, Menu, MenuItem, MenuKey, Reply};
-use ona_gate::file_diff::{file_diff, masked};
+use ona_gate::file_diff::{masked, whole_diff};
 use ona_gate::file_history::kept_content;
 use ona_repo::git;
 use ona_store::FileHistoryRow;
@@ -89,6 +89,9 @@ pub(super) fn export<O: Outside>(desk: &Desk<O>, arguments: &str) -> Result<Act,
         }));
     }
     let text = plain_text(desk)?;
+    if text.trim().is_empty() {
+        return Ok(Act::plain("nothing to export: nothing was said yet"));
+    }
     if arguments == CLIPBOARD {
         let reply = Reply::Plain { text: "copied the conversation to the clipboard".to_owned() };
         return Ok(Act::Tell(Box::new(Event::Copy { text }), reply));
@@ -111,7 +114,7 @@ pub(super) fn copy<O: Outside>(desk: &Desk<O>, arguments: &str) -> Result<Act, C
             Ok(number) if number > 0 => number,
             _ => {
                 return Ok(Act::error(format!(
-                    "`{word}` is not a number: /copy 2 copies the answer before the last"
+                    "`{word}` is not a number from 1 on: /copy 2 copies the answer before the last"
                 )));
             }
         },
@@ -212,19 +215,24 @@ fn code_blocks(text: &str) -> Vec<String> {
 pub(super) async fn diff<O: Outside>(desk: &Desk<O>) -> Result<Act, CommandError> {
     let mut sources = vec![uncommitted(desk).await];
     sources.extend(of_prompts(desk)?);
-    sources.retain(|source| !source.files.is_empty() || !source.note.is_empty());
-    if sources.is_empty() {
-        return Ok(Act::plain(
-            "no changes: nothing uncommitted, and no prompt of this session changed a file",
-        ));
+    if let [DiffSource { files, note, .. }] = sources.as_slice()
+        && files.is_empty()
+    {
+        let git = if note.is_empty() { "nothing uncommitted" } else { note };
+        return Ok(Act::plain(format!(
+            "no changes: {git}, and no prompt of this session changed a file"
+        )));
     }
+    sources.retain(|source| !source.files.is_empty() || !source.note.is_empty());
+    sources.sort_by_key(|source| source.files.is_empty());
     Ok(Act::Reply(Reply::Diffs { sources }))
 }
 
 async fn uncommitted<O: Outside>(desk: &Desk<O>) -> DiffSource {
     let name = "uncommitted changes".to_owned();
     let Some(root) = ona_repo::Checkout::top_of(&desk.session.gate.place().cwd) else {
-        return DiffSource { name, files: Vec::new(), note: String::new() };
+        let note = "this directory is not in a git repository".to_owned();
+        return DiffSource { name, files: Vec::new(), note };
     };
     let root = root.to_owned();
     let found = async {
@@ -244,10 +252,11 @@ async fn uncommitted<O: Outside>(desk: &Desk<O>) -> DiffSource {
         if permissions.hides(&path) {
             return None;
         }
-        let diff = file_diff(
+        let diff = whole_diff(
             &changed.path.to_string_lossy(),
             contents.old.as_deref(),
             contents.new.as_deref(),
+            changed.modes,
         )?;
         Some(masked(diff, redactor))
     });
@@ -283,6 +292,15 @@ struct ChangedFile<'r> {
     path: &'r str,
     before: Option<Vec<u8>>,
     after: Option<&'r str>,
+    /// Its permissions before and after.
+    modes: (Option<u32>, Option<u32>),
+}
+
+fn mode(state: Option<&FileState>) -> Option<u32> {
+    match state {
+        Some(FileState::File { mode, .. }) => Some(*mode),
+        _ => None,
+    }
 }
 
 /// From what files were before the first of these changes to what they were after the last.
@@ -293,17 +311,22 @@ fn changes<O: Outside>(desk: &Desk<O>, rows: &[FileHistoryRow]) -> (Vec<FileDiff
     for (row, file) in rows.iter().flat_map(|row| row.files.iter().map(move |file| (row, file))) {
         let after = file.after.as_ref().and_then(FileState::hash);
         match files.iter_mut().find(|known| known.path == file.path) {
-            Some(known) => known.after = after,
+            Some(known) => {
+                known.after = after;
+                known.modes.1 = mode(file.after.as_ref());
+            }
             None => {
                 let hash = file.before.as_ref().and_then(FileState::hash);
                 let before = hash.and_then(|hash| kept_content(host, &row.kept_by, hash).ok());
-                files.push(ChangedFile { path: &file.path, before, after });
+                let modes = (mode(file.before.as_ref()), mode(file.after.as_ref()));
+                files.push(ChangedFile { path: &file.path, before, after, modes });
             }
         }
     }
     let redactor = desk.session.gate.redactor();
     let mut lost = Vec::new();
-    let diff = |ChangedFile { path, before, after }: ChangedFile<'_>| {
+    let diff = |ChangedFile { path, before, after, modes }: ChangedFile<'_>| {
+        let modes = modes.0.zip(modes.1);
         // What it became is the file itself, or what the next change found.
         let now = ona_files::read_at_most(Path::new(path), MAX_FILE).ok().flatten();
         let kept = after.and_then(|hash| {
@@ -316,7 +339,7 @@ fn changes<O: Outside>(desk: &Desk<O>, rows: &[FileHistoryRow]) -> (Vec<FileDiff
             lost.push(path.to_owned());
             return None;
         }
-        let diff = file_diff(path, before.as_deref(), content.as_deref())?;
+        let diff = whole_diff(path, before.as_deref(), content.as_deref(), modes)?;
         Some(masked(diff, redactor))
     };
     let found = files.into_iter().filter_map(diff).collect();

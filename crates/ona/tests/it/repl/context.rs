@@ -269,3 +269,31 @@ fn while_a_summary_is_waited_for_commands_answer_and_the_retry_is_told() {
     pty.wait_whole("the context was not compacted");
     ready(&pty);
 }
+
+#[test]
+fn diff_tells_of_binary_files_and_modes() {
+    let project = project();
+    for file in ["a.bin", "b.sh"] {
+        project.file(file, "one\0two\n");
+    }
+    crate::trust::git(&project, &["init", "-q"]);
+    crate::trust::git(&project, &["add", "."]);
+    crate::trust::git(&project, &["commit", "-q", "-m", "first"]);
+    project.file("a.bin", "one\0zwei\n");
+    project.file("new.bin", "\0");
+    ona_testkit::run(project.command("chmod").args(["755", "b.sh"]));
+    let server = model([]);
+    let pty = project.pty(["--plain"], with(&server));
+    pty.wait_for("/help lists the commands");
+    pty.line("/diff");
+    let shown = pty.wait_whole("1 bytes, none before");
+    for words in ["a.bin", "9 bytes, 8 bytes before", "mode 755, 644 before"] {
+        assert!(shown.contains(words), "{words}: {shown}");
+    }
+}
+
+#[test]
+fn diff_outside_a_repository_says_so() {
+    let pty = start_alone(&project());
+    answers(&pty, "/diff", "this directory is not in a git repository");
+}

@@ -114,7 +114,7 @@ fn resume_takes_an_id_or_a_name_and_a_wrong_one_is_told() {
     ready(&pty);
     answers(&pty, &format!("/resume {id}"), &format!("continued session {id}"));
     ready(&pty);
-    answers(&pty, "/rename the tree", "the session is called the tree now");
+    answers(&pty, "/rename the tree", "the session is called \"the tree\" now");
     ready(&pty);
     answers(&pty, "/clear", "a new conversation");
     ready(&pty);
@@ -139,7 +139,7 @@ fn the_picker_previews_and_renames() {
     pty.send("r");
     pty.wait_for("New name:");
     pty.line("my oak");
-    pty.wait_whole("is called my oak now");
+    pty.wait_whole("is called \"my oak\" now");
     let named = format!("SELECT session_id FROM sessions WHERE session_id = '{id}'");
     assert_eq!(project.sql(&named), [id.as_str()]);
     ready(&pty);
@@ -242,9 +242,9 @@ fn rename_takes_a_name_or_makes_one() {
     ready(&pty);
     answers(&pty, "plant a tree in the garden behind the house", "A tree.");
     ready(&pty);
-    answers(&pty, "/rename", "the session is called plant a tree in the garden now");
+    answers(&pty, "/rename", "the session is called \"plant a tree in the garden\" now");
     ready(&pty);
-    answers(&pty, "/rename the garden", "the session is called the garden now");
+    answers(&pty, "/rename the garden", "the session is called \"the garden\" now");
     pty.wait_for(" the garden ──");
     pty.wait_until(|_| pty.title().contains("the garden"));
 }
@@ -398,7 +398,7 @@ fn a_new_conversation_keeps_the_mode() {
     let pty = start(&project, &server, &[]);
     pty.key(Key::BackTab);
     pty.wait_for("accept edits on");
-    answers(&pty, "/clear", "/resume lists the old one");
+    answers(&pty, "/clear", "nothing was said in the old one");
     pty.wait_for("accept edits on");
     answers(&pty, "/status", "mode      acceptEdits");
 }

@@ -223,8 +223,11 @@ fn some_commands_do_not_wait_for_the_turn_and_the_others_say_that_they_do() {
 
 #[test]
 fn a_list_takes_commands_and_says_what_it_takes() {
-    let (project, server) = (project(), model([]));
+    let (project, server) = (project(), model([Reply::say("Hello.")]));
     let pty = lines(&project, &server, "dumb", &[]);
+    pty.line("hi");
+    pty.wait_for("Hello.");
+    pty.wait_until(|screen| screen.ends_with("\n>"));
     let open = |pty: &Pty, line: &str| {
         pty.line(line);
         pty.wait_until(|screen| screen.ends_with("to close:"));

@@ -40,8 +40,8 @@ fn loop_runs_at_once_and_says_how_to_end_it() {
     let (project, server) = (project(), model([Reply::say("All is well.")]));
     let pty = start(&project, &server, &[]);
     let shown = answers(&pty, "/loop 1h check the build", "All is well.");
-    assert!(shown.contains("repeats every 3600 s"), "{shown}");
+    assert!(shown.contains("every 3600 s while"), "{shown}");
     assert!(last_told(&server).contains("check the build"));
     ready(&pty);
-    answers(&pty, "/loop stop", "stopped: no prompt is repeated now");
+    answers(&pty, "/loop stop", "is not repeated any more");
 }
