@@ -18,7 +18,7 @@ pub fn file_diff(path: &str, old: Option<&[u8]>, new: Option<&[u8]>) -> Option<F
 }
 
 /// The whole change, for whoever is to agree to it.
-pub(crate) fn whole_diff(path: &str, old: Option<&[u8]>, new: Option<&[u8]>) -> Option<FileDiff> {
+pub(crate) fn uncut_diff(path: &str, old: Option<&[u8]>, new: Option<&[u8]>) -> Option<FileDiff> {
     diff_up_to(usize::MAX, path, old, new)
 }
 
@@ -215,7 +215,7 @@ mod tests {
     #[test]
     fn whoever_agrees_to_a_change_sees_all_of_it() {
         let new = "x\n".repeat(MAX_SHOWN + 7);
-        let diff = whole_diff("a", None, Some(new.as_bytes())).unwrap();
+        let diff = uncut_diff("a", None, Some(new.as_bytes())).unwrap();
         assert_eq!((diff.left_out, diff.hunks[0].lines.len()), (0, MAX_SHOWN + 7));
     }
 

@@ -8,7 +8,7 @@ use ona_types::gate::{Answer, Judging, Mode, Said, SettledBy, Stage, StageName, 
 use ona_types::hook::{HookDetail, RequestDecision};
 use serde_json::{Value, json};
 
-use crate::file_diff::{masked, whole_diff};
+use crate::file_diff::{masked, uncut_diff};
 use crate::governance::Kept;
 use crate::judgement::{Consent, Judgement, ReplacedBy, open_question};
 use crate::plan_check::success_criteria;
@@ -158,7 +158,7 @@ fn describe(call: &Judgement<'_>, request: &mut AskRequest) {
         let old = ona_files::read_at_most(&target.real, MAX_SHOWN_FILE).ok().flatten();
         let new = call.tool.preview(&call.input, old.as_deref());
         let path = target.named.display().to_string();
-        let diff = new.and_then(|new| whole_diff(&path, old.as_deref(), Some(&new)));
+        let diff = new.and_then(|new| uncut_diff(&path, old.as_deref(), Some(&new)));
         request.diff = diff.map(|diff| masked(diff, call.gate.redactor()));
     }
     if let Some(plan) = call.tool.plan(&call.input) {
