@@ -92,10 +92,11 @@ fn the_environment_is_clean() {
     };
     let database = format!("AGENT_SDLC_DB={}", project.database().display());
     let home = format!("HOME={}", project.home().display());
-    assert_eq!(variables(options()), [&database, &home, "MORE=yes", "TERM=xterm-256color"]);
+    let delay = "ONA_DIALOG_DELAY_MS=0";
+    assert_eq!(variables(options()), [&database, &home, "MORE=yes", delay, "TERM=xterm-256color"]);
     assert_eq!(
         variables(options().term("dumb").env("SHELL", "/bin/none")),
-        [&database, &home, "MORE=yes", "SHELL=/bin/none", "TERM=dumb"]
+        [&database, &home, "MORE=yes", delay, "SHELL=/bin/none", "TERM=dumb"]
     );
     let pty = project.pty_command("pwd", [""; 0], PtyOptions::default().size(5, 500));
     pty.wait_for(project.dir().to_str().unwrap());

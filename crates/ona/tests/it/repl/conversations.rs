@@ -429,7 +429,7 @@ fn a_session_goes_on_only_in_its_own_directory() {
     pty.wait_until(|_| pty.whole().matches(&how).count() == 2);
     ready(&pty);
     // Rules, the working directory and the files that are written are those of one directory.
-    answers(&pty, "!cat secret.txt", "denied by rules");
+    answers(&pty, "!cat secret.txt", "rules: denied by");
     ready(&pty);
     assert!(!pty.whole().contains("xylophone"), "{}", pty.whole());
     answers(&pty, "/status", &format!("directory {there}"));
@@ -464,6 +464,6 @@ fn no_command_line_continues_a_session_of_another_directory() {
     project.sql(&format!("UPDATE conversations SET project_dir = '{}'", gone.display()));
     fs::remove_dir(&gone).unwrap();
     let pty = start_in(&project, &["--cwd", &there, "--resume", &id], with(&server));
-    answers(&pty, "!cat secret.txt", "denied by rules");
+    answers(&pty, "!cat secret.txt", "rules: denied by");
     answers(&pty, "!pwd", "other");
 }

@@ -201,7 +201,8 @@ fn with_open_editor(project: &Project) -> Pty {
     ready(&pty);
     pty.key(Key::Ctrl('g'));
     pty.wait_for("editing");
-    until("the editor", || project.path("editor-pid").exists());
+    let written = || fs::read_to_string(project.path("editor-pid")).unwrap_or_default();
+    until("the editor", || written().ends_with('\n'));
     pty
 }
 
@@ -250,8 +251,8 @@ fn a_signal_at_the_trust_dialog_has_its_code() {
 fn it_can_be_stopped_from_outside_and_goes_on() {
     for signal in ["TSTP", "STOP"] {
         let project = project();
-        let script = r#"set -m; sh -c 'echo $$ > pid; exec "$0"' "$0"; echo "stopped with $?"
-            stty sane; read -r line; fg >/dev/null; echo "ended with $?""#;
+        let script = r#"set -m; sh -c 'echo $$ > pid; exec "$0"' "$0"; code=$?; stty sane
+            echo "stopped with $code"; read -r line; fg >/dev/null; echo "ended with $?""#;
         let options = PtyOptions::default().env("ANTHROPIC_API_KEY", KEY);
         let pty = project.pty_command("bash", ["-c", script, env!("CARGO_BIN_EXE_ona")], options);
         ready(&pty);
