@@ -260,6 +260,8 @@ fn it_can_be_stopped_from_outside_and_goes_on() {
         kill(&project, "pid", signal);
         pty.wait_for("stopped with 14");
         pty.key(Key::Enter);
+        let enters = || String::from_utf8_lossy(&pty.raw()).matches("\x1b[?2004h").count();
+        until("ona", || enters() == 2);
         pty.wait_for("> half a prompt");
         // Keys arrive one by one again.
         typed(&pty, " and more");
