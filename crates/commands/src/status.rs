@@ -189,6 +189,7 @@ pub(crate) async fn custom_line(
         cwd: &session.gate.place().project_dir,
         env: session.gate.governance.host.child_env.clone(),
         credentials: false,
+        confined: None,
         marker: Some(Marker::of_call(&id)),
         stdin: input.to_string().into_bytes(),
         timeout: COMMAND_TIMEOUT,

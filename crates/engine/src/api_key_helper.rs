@@ -74,6 +74,7 @@ impl ApiKeyHelper {
             cwd: dir,
             env: Vec::new(),
             credentials: false,
+            confined: None,
             marker: None,
             stdin: Vec::new(),
             timeout: *timeout,

@@ -89,6 +89,7 @@ pub(crate) async fn run_command(
             env: environment(host, call, env),
             // S0 §5.11: the whole environment.
             credentials: true,
+            confined: None,
             marker: Some(marker.clone()),
             stdin: format!("{input}\n").into_bytes(),
             timeout: limit,

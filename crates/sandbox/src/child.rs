@@ -14,6 +14,7 @@ use tokio::process::{Child, Command};
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
+use crate::confine::{Confined, Placeholders};
 use crate::handover::handed_over;
 use crate::kill::{Known, Marker, TERM_GRACE, kill_tree, signal_group};
 use crate::own_session::own_session;
@@ -35,6 +36,8 @@ pub struct ChildSpec<'a> {
     pub env: Vec<(OsString, OsString)>,
     /// Whether it inherits the variables with ona's own credentials.
     pub credentials: bool,
+    /// What it may touch; everything if `None`.
+    pub confined: Option<&'a Confined>,
     /// A marker in its environment, by which everything it starts can be found.
     pub marker: Option<Marker>,
     /// What it reads; nothing means an empty stream.
@@ -106,7 +109,17 @@ pub async fn run_observed(
 ) -> Result<ChildOutcome, SpawnError> {
     let spawn_error =
         |source| SpawnError { program: spec.program.to_owned(), cwd: spec.cwd.to_owned(), source };
-    let mut command = Command::new(spec.program);
+    let (command, _held) = match spec.confined {
+        Some(confined) => confined
+            .command(spec.program, &spec.args, spec.cwd)
+            .map_err(|error| spawn_error(io::Error::other(error)))?,
+        None => {
+            let mut command = std::process::Command::new(spec.program);
+            command.args(&spec.args).current_dir(spec.cwd);
+            (command, Placeholders::default())
+        }
+    };
+    let mut command = Command::from(command);
     if spec.credentials {
         command.env_remove(CREDENTIAL_HANDOVER).envs(handed_over()).envs(spec.env.iter().cloned());
     } else {
@@ -114,8 +127,7 @@ pub async fn run_observed(
     }
     own_session(command.as_std_mut());
     let mut child = command
-        .args(&spec.args)
-        .current_dir(spec.cwd)
+        .envs(spec.confined.map(Confined::variables).into_iter().flatten())
         .envs(spec.marker.as_ref().map(Marker::variable))
         .stdin(if spec.stdin.is_empty() { Stdio::null() } else { Stdio::piped() })
         .stdout(Stdio::piped())
@@ -277,6 +289,7 @@ mod tests {
             cwd: Path::new("/"),
             env: Vec::new(),
             credentials: false,
+            confined: None,
             marker: None,
             stdin: Vec::new(),
             timeout: Duration::from_secs(60),

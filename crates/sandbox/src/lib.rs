@@ -10,6 +10,7 @@
 #![allow(clippy::disallowed_methods, reason = "this is the crate that starts processes")]
 
 mod child;
+pub mod confine;
 mod editor;
 mod ending;
 mod handover;

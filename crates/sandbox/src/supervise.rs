@@ -12,6 +12,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::child::without_credentials;
+use crate::confine::{Confined, Placeholders};
 use crate::kill::{Known, Marker, kill_tree};
 use crate::owner::{Liveness, Owner};
 
@@ -26,6 +27,8 @@ pub struct Supervised<'a> {
     pub cwd: &'a Path,
     /// Variables on top of the inherited environment.
     pub env: Vec<(OsString, OsString)>,
+    /// What it may touch; everything if `None`.
+    pub confined: Option<&'a Confined>,
     /// The marker by which everything it starts can be found.
     pub marker: &'a Marker,
     /// The file both its streams are appended to, in the order they come.
@@ -82,17 +85,30 @@ const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// Runs the command to its end.
 pub fn supervise(task: &Supervised<'_>) -> io::Result<SupervisedEnd> {
     let (reader, writer) = io::pipe()?;
-    let mut command = Command::new(task.program);
+    let mut log = OpenOptions::new().append(true).open(task.log)?;
+    let started = match task.confined {
+        Some(confined) => confined.command(task.program, &task.args, task.cwd),
+        None => {
+            let mut command = Command::new(task.program);
+            command.args(&task.args).current_dir(task.cwd);
+            Ok((command, Placeholders::default()))
+        }
+    };
+    let (mut command, _held) = match started {
+        Ok(started) => started,
+        Err(error) => {
+            writeln!(log, "the command could not be confined: {error}")?;
+            return Ok(SupervisedEnd::FailedToStart);
+        }
+    };
     without_credentials(&mut command, &task.env);
     command
-        .args(&task.args)
-        .current_dir(task.cwd)
+        .envs(task.confined.map(Confined::variables).into_iter().flatten())
         .envs([task.marker.variable()])
         .stdin(Stdio::null())
         .stdout(writer.try_clone()?)
         .stderr(writer)
         .process_group(0);
-    let mut log = OpenOptions::new().append(true).open(task.log)?;
     let child = match command.spawn() {
         Ok(child) => child,
         Err(error) => {
@@ -180,6 +196,7 @@ mod tests {
             args: vec!["-c".into(), command.into()],
             cwd,
             env: Vec::new(),
+            confined: None,
             marker: &marker,
             log: &log,
             limit,
@@ -209,6 +226,7 @@ mod tests {
                 args: vec!["-c".into(), command.into()],
                 cwd: dir.path(),
                 env: Vec::new(),
+                confined: None,
                 marker: &marker,
                 log: &log,
                 limit: 1000,

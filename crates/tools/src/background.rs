@@ -153,6 +153,7 @@ pub fn run_task(spec: &TaskSpec, wanted: &dyn Fn() -> bool) -> io::Result<Superv
         args,
         cwd: &spec.cwd,
         env,
+        confined: None,
         marker: &task_marker(&spec.id),
         log: &spec.output_path,
         limit: spec.output_limit,

@@ -138,6 +138,7 @@ fn job(
             cwd: &cwd,
             env: shell.env.clone(),
             credentials: false,
+            confined: None,
             marker: Some(marker),
             stdin: Vec::new(),
             // The limit is the caller's: it does not hold in the background.

@@ -48,6 +48,7 @@ pub(crate) async fn read_aside(
         cwd: Path::new("/"),
         env: cx.host.child_env.clone(),
         credentials: false,
+        confined: None,
         marker: None,
         stdin: document,
         timeout: limit,

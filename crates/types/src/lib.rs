@@ -25,6 +25,7 @@ mod outcome;
 mod permission;
 mod phase;
 mod quote;
+mod sandbox;
 mod seen;
 mod time;
 mod tool_kind;
@@ -51,6 +52,7 @@ pub use permission::{
 };
 pub use phase::{Phase, UnknownPhase};
 pub use quote::{is_plain_in_shell, shell_quoted};
+pub use sandbox::{SandboxLevel, UnknownLevel};
 pub use seen::Seen;
 pub use time::{date, rfc3339};
 pub use tool_kind::{ToolKind, WriteAction};

@@ -43,6 +43,7 @@ impl ServerCallbacks for GateCallbacks {
                 cwd: &self.gate.place().project_dir,
                 env: self.gate.governance.host.child_env.clone(),
                 credentials: false,
+                confined: None,
                 marker: None,
                 stdin: Vec::new(),
                 timeout: HELPER_TIMEOUT,

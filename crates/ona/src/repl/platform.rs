@@ -91,6 +91,7 @@ fn printed(program: &str, args: &[&str]) -> Option<Vec<u8>> {
         cwd: Path::new("/"),
         env: Vec::new(),
         credentials: false,
+        confined: None,
         marker: None,
         stdin: Vec::new(),
         timeout: WITHIN,

@@ -310,6 +310,7 @@ pub(super) fn child<'r>(
         cwd: root,
         env: env.collect(),
         credentials: false,
+        confined: None,
         marker: None,
         stdin: stdin.to_vec(),
         timeout,
