@@ -1,7 +1,7 @@
 //! What a command may touch, and how a level sees to it.
 //!
-//! A [`Confinement`] says what is allowed, in paths. [`bwrap`] makes arguments for bubblewrap of it, [`landlock`] rules for
-//! the kernel, [`seatbelt`] a profile for macOS. None of them decides anything: whoever builds a confinement does.
+//! A [`Confinement`] says what is allowed, in paths. `bwrap` makes arguments for bubblewrap of it, `landlock` rules for
+//! the kernel. None of them decides anything: whoever builds a confinement does.
 
 pub mod bwrap;
 #[cfg(target_os = "linux")]

@@ -45,7 +45,7 @@ pub fn find(path: &OsStr) -> Result<PathBuf, NoHelper> {
 /// Why a file is not fit to be the helper.
 fn fitness(file: &Path) -> Option<&'static str> {
     let is_open = |path: &Path| {
-        // A directory that everybody may write in but nobody may delete in others' files is none of a helper either.
+        // A directory such as `/tmp` is open too, although nobody can replace another user's file there.
         fs::metadata(path).is_ok_and(|meta| meta.uid() != 0 || meta.mode() & 0o022 != 0)
     };
     let Ok(meta) = fs::metadata(file) else { return Some("it cannot be read") };

@@ -18,9 +18,9 @@ use landlock::{
 use super::Confinement;
 use super::seccomp;
 
-/// What has to be there: restricted truncation and renaming, and signals and sockets of the own domain.
+/// What has to be there: without it files could be truncated, or linked out of their directory.
 const REQUIRED: ABI = ABI::V3;
-/// What is used if it is there.
+/// What is used if it is there: signals and abstract sockets stay among the command's own processes.
 const WANTED: ABI = ABI::V6;
 
 /// Devices that a command may use. The others show memory and disks.
