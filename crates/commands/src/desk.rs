@@ -24,7 +24,7 @@ pub(crate) struct Desk<O> {
     pub(crate) session: Session,
     pub(crate) front: CoreEnd,
     /// The model when this was made; [`Desk::model`] is the one of the next request.
-    pub(crate) model: ModelHandle,
+    first_model: ModelHandle,
     pub(crate) changes: LiveChanges,
     /// Where ona was started.
     pub(crate) cwd: PathBuf,
@@ -33,7 +33,7 @@ pub(crate) struct Desk<O> {
     /// Problems in the settings.
     pub(crate) warnings: Vec<String>,
     /// The mode when this was made; [`Desk::mode`] is the one of the next step.
-    pub(crate) mode: PermissionMode,
+    first_mode: PermissionMode,
     /// Whether it was chosen for this session: settings do not change it.
     pub(crate) keeps_mode: bool,
 }
@@ -62,10 +62,10 @@ impl<O: Outside> Desk<O> {
             engine: engine.clone(),
             outside: outside.clone(),
             front: session.gate.front.another(),
-            mode,
+            first_mode: mode,
             keeps_mode: agent.session().gate.governance.has_own_mode(),
             session,
-            model: agent.model_handle().clone(),
+            first_model: agent.model_handle().clone(),
             changes,
             cwd: cwd.to_owned(),
             context_parts: agent.context_parts(),
@@ -102,12 +102,12 @@ impl<O: Outside> Desk<O> {
 
     /// The model, with what was changed since the turn began.
     pub(crate) fn model(&self) -> ModelHandle {
-        self.changes.model().unwrap_or_else(|| self.model.clone())
+        self.changes.model().unwrap_or_else(|| self.first_model.clone())
     }
 
     /// The mode, with what was changed since the turn began.
     pub(crate) fn mode(&self) -> PermissionMode {
-        self.changes.mode().unwrap_or(self.mode)
+        self.changes.mode().unwrap_or(self.first_mode)
     }
 
     pub(crate) fn store(&self) -> &Store {

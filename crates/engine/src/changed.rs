@@ -41,6 +41,7 @@ impl Agent {
                 }
             }
         }
+        self.changes.go_on_from(&self.model_handle, self.session.mode());
     }
 
     fn apply_permissions(&mut self, update: &PermissionUpdate, saved: Option<Saved>) {
@@ -61,15 +62,10 @@ impl Agent {
         self.replace_handle(handle);
     }
 
-    /// Uses another model from now on. What was spent so far counts on.
+    /// Uses another model from now on.
     fn use_model(&mut self, new: ModelHandle) {
-        let old = &self.model_handle;
-        let handle = ModelHandle {
-            side_usage: Arc::clone(&old.side_usage),
-            budget: Arc::clone(&old.budget),
-            ..new
-        };
-        let other_provider = handle.model.provider != old.model.provider;
+        let handle = self.model_handle.replaced_by(new);
+        let other_provider = handle.model.provider != self.model_handle.model.provider;
         // A skill's model ends here too.
         self.model_before_skill = None;
         self.replace_handle(handle);

@@ -43,7 +43,12 @@ impl LiveChanges {
     pub fn push(&self, change: LiveChange) {
         let mut pending = self.pending();
         match (&change, &mut pending.model) {
-            (LiveChange::Model(handle), model) => *model = Some((**handle).clone()),
+            (LiveChange::Model(handle), model) => {
+                *model = Some(match model.take() {
+                    Some(before) => before.replaced_by((**handle).clone()),
+                    None => (**handle).clone(),
+                });
+            }
             (LiveChange::Effort(effort), Some(model)) => model.set_effort(*effort),
             (LiveChange::Thinking(budget), Some(model)) => model.set_thinking(*budget),
             (LiveChange::Permissions(PermissionUpdate::SetMode { mode, .. }), _) => {
@@ -58,6 +63,14 @@ impl LiveChanges {
     pub fn start_from(&self, model: &ModelHandle, mode: PermissionMode) {
         let mut pending = self.pending();
         (pending.model, pending.mode) = (Some(model.clone()), Some(mode));
+    }
+
+    /// The same before a step of a turn: an approved plan and a skill change them too. What came in meanwhile counts on.
+    pub(crate) fn go_on_from(&self, model: &ModelHandle, mode: PermissionMode) {
+        let mut pending = self.pending();
+        if pending.changes.is_empty() {
+            (pending.model, pending.mode) = (Some(model.clone()), Some(mode));
+        }
     }
 
     /// The model after all changes.

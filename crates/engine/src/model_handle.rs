@@ -90,6 +90,12 @@ impl ModelHandle {
         Ok(Self { model, max_output, thinking, ..self.clone() })
     }
 
+    /// Another model in its place. What was spent so far counts on.
+    pub(crate) fn replaced_by(&self, new: Self) -> Self {
+        let (side_usage, budget) = (Arc::clone(&self.side_usage), Arc::clone(&self.budget));
+        Self { side_usage, budget, ..new }
+    }
+
     /// Another effort, chosen by the operator.
     pub(crate) fn set_effort(&mut self, effort: Option<Effort>) {
         self.effort = EffortSetting::Open(effort);

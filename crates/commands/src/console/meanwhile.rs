@@ -28,8 +28,7 @@ impl<O: Outside> Console<O> {
     pub(super) fn at_once(&mut self, desk: &Desk<O>, op: Op) {
         match op {
             Op::CycleMode => {
-                let now = self.shown.status.as_ref().map_or(desk.mode, |status| status.mode);
-                let mode = next_mode(now, self.bypass);
+                let mode = next_mode(desk.mode(), self.bypass);
                 let change =
                     PermissionUpdate::SetMode { mode, destination: UpdateDestination::Session };
                 desk.changes.push(LiveChange::Permissions(change));
@@ -40,14 +39,15 @@ impl<O: Outside> Console<O> {
                 }
             }
             Op::ToggleThinking => {
-                let budget = desk.model.thinking.is_none().then_some(USUAL_THINKING);
+                let model = desk.model();
+                let budget = model.thinking.is_none().then_some(USUAL_THINKING);
                 desk.changes.push(LiveChange::Thinking(budget));
-                let fits = budget.and_then(|b| desk.model.model.thinking(b, desk.model.max_output));
+                let fits = budget.and_then(|b| model.model.thinking(b, model.max_output));
                 let text = match (budget, fits) {
                     (None, _) => "thinking is off".to_owned(),
                     (Some(_), Some(budget)) => format!("thinking is on, up to {budget} tokens"),
                     (Some(_), None) => {
-                        format!("{} does not support a thinking budget", desk.model.model.wire)
+                        format!("{} does not support a thinking budget", model.model.wire)
                     }
                 };
                 let reply = Reply::Plain { text };
@@ -121,9 +121,8 @@ impl<O: Outside> Console<O> {
 
     /// Tells the front-end what has changed while something runs.
     fn look(&mut self, desk: &Desk<O>) {
-        // The mode that was chosen meanwhile is not the one that the desk knows.
-        let mode = self.shown.status.as_ref().map(|status| status.mode);
-        if let Err(error) = self.show_state(&desk.session, &desk.model, mode) {
+        // The session knows the mode only after the turn.
+        if let Err(error) = self.show_state(&desk.session, &desk.model(), Some(desk.mode())) {
             self.front.warn(error.to_string());
         }
         if let Ok(todos) = desk.store().todos(desk.session.seat()) {

@@ -180,7 +180,7 @@ pub(super) async fn btw<O: Outside>(
     if question.is_empty() {
         return Ok(Act::error("what is the question? /btw QUESTION"));
     }
-    let answer = desk.session.ask_aside(&desk.model, question, cancel).await;
+    let answer = desk.session.ask_aside(&desk.model(), question, cancel).await;
     let answer = answer.map_err(|error| CommandError::Said(error.to_string()))?;
     Ok(Act::text(answer))
 }

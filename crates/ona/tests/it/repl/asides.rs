@@ -90,3 +90,42 @@ fn what_is_asked_during_a_turn_knows_what_was_changed_in_it() {
     answers(&pty, "/status", "mode      acceptEdits");
     project.file("go", "");
 }
+
+#[test]
+fn an_aside_and_the_status_line_take_the_model_that_was_chosen_during_the_turn() {
+    let (project, server, pty) = busy("toolu_aside_model");
+    answers(&pty, "/model opus", "the model is claude-opus");
+    pty.wait_for("· claude-opus");
+    answers(&pty, "/btw what is the weather like?", "Sunny, I believe.");
+    let aside = server.requests().pop().unwrap();
+    assert!(aside.body["model"].as_str().unwrap().contains("opus"), "{}", aside.body["model"]);
+    // Thinking is of that model too: on, then off.
+    pty.key(Key::Alt('t'));
+    pty.wait_whole("thinking is on");
+    pty.key(Key::Alt('t'));
+    pty.wait_whole("thinking is off");
+    project.file("go", "");
+    pty.wait_for("The work is done.");
+}
+
+#[test]
+fn the_status_line_shows_a_mode_that_an_approved_plan_has_set_before_the_turn_ends() {
+    let plan = "# The plan\n## Success criteria\n- x\n";
+    let (project, server) = (
+        project(),
+        model([
+            Reply::new().call("toolu_aside_plan", "ExitPlanMode", json!({"plan": plan})),
+            bash("toolu_aside_wait", "until [ -e go ]; do sleep 0.02; done"),
+            Reply::say("The work is done."),
+        ]),
+    );
+    let pty = start(&project, &server, &["--allowedTools", "Bash"]);
+    pty.line("/plan do it");
+    pty.wait_for("Yes, and accept edits from then on");
+    pty.send("e");
+    pty.wait_until(|screen| {
+        screen.contains("accept edits on") && screen.contains("esc to interrupt")
+    });
+    project.file("go", "");
+    pty.wait_for("The work is done.");
+}
