@@ -16,6 +16,7 @@ mod resume;
 mod session;
 mod setting;
 mod transcript;
+mod trust;
 
 pub(crate) use governance::OUT_OF_PLANNING;
 use tokio_util::sync::CancellationToken;
@@ -84,7 +85,7 @@ pub(crate) async fn run<O: Outside>(
         Run::Why => governance::why(desk, arguments).await,
         Run::Explain => governance::explain(desk, arguments).await,
         Run::Blame => governance::blame(desk, arguments).await,
-        Run::Trust => Ok(desk.print(&["trust", "--list"]).await),
+        Run::Trust => trust::trust(desk),
         Run::Agents => extensions::agents(desk, arguments).await,
         Run::Skills => look::skills(desk).await,
         Run::Mcp => extensions::mcp(desk, arguments).await,

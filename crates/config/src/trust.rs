@@ -310,6 +310,15 @@ impl TrustRequest {
         told(what, self.files.iter().map(|file| (&file.permits[..], &file.permitted[..])))
     }
 
+    /// Each file with how far this makes it trusted.
+    pub fn files_with_trust(
+        &self,
+        trusted: &[TrustedContent],
+    ) -> impl Iterator<Item = (&TrustItem, Trusted)> {
+        let root = self.name();
+        self.files.iter().map(move |file| (file, file.trusted(&root, trusted)))
+    }
+
     /// Agrees to all of it, as it is.
     pub fn trust<R: TrustRecord>(&self, record: &R) -> Result<(), R::Error> {
         let files: Vec<TrustedFile<'_>> = self

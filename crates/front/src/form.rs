@@ -231,7 +231,7 @@ pub fn answered(input: &Value, answers: &[(String, String)]) -> Value {
     input
 }
 
-/// What a line answers: the labels of the numbers in it, else the line itself. Nothing if it has to be asked again.
+/// What a line answers: the labels of the numbers in it, the label that it is, else the line itself. Nothing if it has to be asked again.
 pub fn chosen(line: &str, question: &Question) -> Option<String> {
     let label = |word: &str| -> Option<&str> {
         let number: usize = word.trim().parse().ok()?;
@@ -245,7 +245,13 @@ pub fn chosen(line: &str, question: &Question) -> Option<String> {
         let labels: Option<Vec<&str>> = line.split(',').map(label).collect();
         return labels.map(|labels| labels.join(", "));
     }
-    Some(line.to_owned())
+    let word = match line {
+        "y" => "yes",
+        "n" => "no",
+        word => word,
+    };
+    let named = question.options.iter().find(|(label, _)| label.eq_ignore_ascii_case(word));
+    Some(named.map_or(line, |(label, _)| label).to_owned())
 }
 
 #[cfg(test)]
@@ -331,6 +337,7 @@ mod tests {
         for again in ["", "3", "0", "1,2"] {
             assert_eq!(one(again), None, "{again}");
         }
+        assert_eq!(one("blue").as_deref(), Some("Blue"));
         assert_eq!(chosen("1, 2", &question(true)).as_deref(), Some("Red, Blue"));
         assert_eq!(chosen("1,3", &question(true)), None);
     }

@@ -164,6 +164,9 @@ pub struct MenuItem {
     /// What stands for `{}` in the commands of keys.
     #[serde(default)]
     pub value: String,
+    /// What stands for `{file}` there: a name for a file of it.
+    #[serde(default)]
+    pub file: String,
     /// What a search finds besides the label and the detail.
     #[serde(default)]
     pub search: String,
@@ -204,10 +207,10 @@ pub enum Choice {
 }
 
 impl Choice {
-    /// The same for an item with this value, which stands for `{}`.
+    /// The same for an item, whose value stands for `{}` and whose file for `{file}`.
     #[must_use]
-    pub fn filled(&self, value: &str) -> Self {
-        let filled = |line: &str| line.replace("{}", value);
+    pub fn filled(&self, item: &MenuItem) -> Self {
+        let filled = |line: &str| line.replace("{file}", &item.file).replace("{}", &item.value);
         match self {
             Self::Close => Self::Close,
             Self::Command { line } => Self::Command { line: filled(line) },

@@ -17,6 +17,11 @@ use form::FormDialog;
 use permission::PermissionDialog;
 use question::QuestionDialog;
 
+/// What stands before words for the agent.
+const NO_WITH_WORDS: &str = "No, and tell the agent: ";
+/// What the agent is told of a question that is declined without words.
+pub(crate) const DECLINED: &str = "the user declined to answer";
+
 /// An open question.
 #[derive(Clone, Debug)]
 pub enum Dialog {

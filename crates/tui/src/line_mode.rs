@@ -265,8 +265,9 @@ impl Lines<'_> {
         self.commands.iter().find(|command| command.is_called(name))
     }
 
+    /// Whether a command does not wait. What no command is called is answered at once too.
     fn is_immediate(&self, line: &str) -> bool {
-        self.command(line).is_some_and(|command| command.immediate)
+        self.command(line).is_none_or(|command| command.immediate)
     }
 
     fn event(&mut self, event: Event) -> io::Result<()> {

@@ -125,9 +125,10 @@ impl MenuView {
         let Some(key) = self.menu.keys.iter().find(is_it) else {
             return MenuOutcome::Open;
         };
-        let value =
-            self.matching().get(self.selected).map(|item| item.value.clone()).unwrap_or_default();
-        chosen(&key.choice.filled(&value))
+        match self.matching().get(self.selected) {
+            Some(item) => chosen(&key.choice.filled(item)),
+            None => chosen(&key.choice.filled(&MenuItem::default())),
+        }
     }
 
     /// The rows, at most so many.

@@ -96,7 +96,7 @@ impl<O: Outside> Console<O> {
             }
             Act::ReloadExtensions(said) => match agent.session_mut().load_extensions() {
                 Ok(warnings) => {
-                    let known = commands(agent, &self.outside);
+                    let known = commands(agent.session(), &self.outside);
                     let custom = known.iter().filter(|one| one.source != "ona").count();
                     let mut text = said.map(|said| format!("{said}\n")).unwrap_or_default();
                     text.push_str(&format!(

@@ -11,6 +11,7 @@ use ona_types::{PermissionMode, PermissionUpdate, UpdateDestination};
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
+use super::turns::unknown_command;
 use super::{Console, is_aside};
 use crate::act::Act;
 use crate::desk::Desk;
@@ -146,6 +147,14 @@ impl<O: Outside> Console<O> {
                     None => false,
                 };
                 if !at_once {
+                    // A line that names no command is answered now.
+                    if meaning.is_none()
+                        && let Some((name, act)) =
+                            unknown_command(&desk.session, &self.outside, &line)
+                    {
+                        self.answer_at_once(desk, name, act);
+                        return None;
+                    }
                     self.waiting.push_back(Op::Command { line });
                     return None;
                 }

@@ -88,7 +88,7 @@ impl<O: Outside> Console<O> {
             shown.preferences = Some(preferences.clone());
             self.front.tell(Event::Preferences { preferences: Box::new(preferences) });
         }
-        let commands = commands(agent, &self.outside);
+        let commands = commands(session, &self.outside);
         if shown.commands.as_ref() != Some(&commands) {
             shown.commands = Some(commands.clone());
             self.front.tell(Event::Commands { commands });
@@ -205,8 +205,8 @@ impl<O: Outside> Console<O> {
 }
 
 /// The commands of the menu: ona's own, then those of the project and of servers.
-pub(super) fn commands<O: Outside>(agent: &Agent, outside: &O) -> Vec<CommandInfo> {
-    if agent.session().has_no_commands() {
+pub(super) fn commands<O: Outside>(session: &Session, outside: &O) -> Vec<CommandInfo> {
+    if session.has_no_commands() {
         return Vec::new();
     }
     let there = COMMANDS.iter().filter(|one| outside.switched_off_by(one.name).is_none());
@@ -229,7 +229,7 @@ pub(super) fn commands<O: Outside>(agent: &Agent, outside: &O) -> Vec<CommandInf
         immediate: true,
         closed: true,
     }));
-    for command in agent.session().offered_commands() {
+    for command in session.offered_commands() {
         if !all.iter().any(|known| known.is_called(&command.name)) {
             all.push(command);
         }

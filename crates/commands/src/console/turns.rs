@@ -63,14 +63,9 @@ impl<O: Outside> Console<O> {
         line: &str,
         cancel: &CancellationToken,
     ) -> Option<(String, Act)> {
-        let name = line.split_whitespace().next().unwrap_or_default();
-        let known = commands(agent, &self.outside);
-        let called = name.strip_prefix('/').unwrap_or_default();
-        let known = known.iter().any(|command| !command.closed && command.name == called);
-        if !known {
-            let problem = broken(agent.session(), called);
-            let reply = Act::error(problem.unwrap_or_else(|| unknown(name)));
-            return Some((name.trim_start_matches('/').to_owned(), reply));
+        let unknown = unknown_command(agent.session(), &self.outside, line);
+        if unknown.is_some() {
+            return unknown;
         }
         self.submit(agent, line.to_owned(), Vec::new(), false, cancel).await;
         None
@@ -207,6 +202,22 @@ impl<O: Outside> Console<O> {
             Err(error) => Act::error(error.to_string()),
         }
     }
+}
+
+/// The answer to a line that names no command of the project or of a server.
+pub(super) fn unknown_command<O: Outside>(
+    session: &Session,
+    outside: &O,
+    line: &str,
+) -> Option<(String, Act)> {
+    let name = line.split_whitespace().next().unwrap_or_default();
+    let called = name.strip_prefix('/').unwrap_or_default();
+    let mut known = commands(session, outside).into_iter();
+    if known.any(|command| !command.closed && command.name == called) {
+        return None;
+    }
+    let text = broken(session, called).unwrap_or_else(|| unknown(name));
+    Some((called.to_owned(), Act::error(text)))
 }
 
 /// The message for a command or skill whose file cannot be used.

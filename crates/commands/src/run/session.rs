@@ -181,6 +181,9 @@ pub(super) async fn btw<O: Outside>(
         return Ok(Act::error("what is the question? /btw QUESTION"));
     }
     let answer = desk.session.ask_aside(&desk.model(), question, cancel).await;
-    let answer = answer.map_err(|error| CommandError::Said(error.to_string()))?;
-    Ok(Act::text(answer))
+    // Several can be asked at the same time, and a turn writes between a question and its answer.
+    let question = beginning(question, 80);
+    let failed = |error| CommandError::Said(format!("/btw {question}: {error}"));
+    let answer = answer.map_err(failed)?;
+    Ok(Act::text(format!("> {question}\n\n{answer}")))
 }

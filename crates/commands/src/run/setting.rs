@@ -10,7 +10,6 @@ use ona_extensions::trust_request;
 use ona_front::Reply;
 use ona_policy::{Scope, Source};
 use ona_types::UpdateDestination;
-use ona_types::trust::TrustRecord as _;
 use serde_json::{Value, json};
 
 use super::configuration::refused_value;
@@ -188,7 +187,7 @@ fn is_held_back<O: Outside>(desk: &Desk<O>, saved: &Saved, key: &[&str]) -> bool
     let config = &desk.engine.core.config;
     let Loaded { layers, .. } = settings::load(roots, &config.given);
     let request = trust_request(roots, &layers, !config.skills_off);
-    let Ok(trusted) = desk.store().trusted(&request.name()) else { return true };
+    let Ok(trusted) = desk.engine.core.trusted(&request.name()) else { return true };
     let judged = request.judge(&layers, roots, &trusted).layers;
     let has = |layers: &[Layer]| {
         let own = layers.iter().find(|layer| layer.source.file.as_deref() == Some(&saved.file));

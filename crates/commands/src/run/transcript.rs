@@ -144,7 +144,7 @@ pub(super) fn copy<O: Outside>(desk: &Desk<O>, arguments: &str) -> Result<Act, C
         ("" | "all", _) => (text, "the answer"),
         (_, Some(block)) => {
             let at = block.trim().parse::<usize>().ok().and_then(|at| at.checked_sub(1));
-            let Some(block) = at.and_then(|at| blocks.get(at)) else {
+            let Some((_, block)) = at.and_then(|at| blocks.get(at)) else {
                 let there = counted(blocks.len(), "code block");
                 return Ok(Act::error(format!("no code block {block}: the answer has {there}")));
             };
@@ -167,17 +167,19 @@ fn copied(text: String, what: &str) -> Act {
     Act::Tell(Box::new(Event::Copy { text }), reply)
 }
 
-fn choose(number: usize, text: &str, blocks: &[String]) -> Menu {
-    let item = |label: String, value: String| MenuItem {
+fn choose(number: usize, text: &str, blocks: &[(String, String)]) -> Menu {
+    let item = |label: String, value: String, file: String| MenuItem {
         label,
         choice: Choice::Command { line: format!("/copy {number} {value}") },
         value,
+        file,
         ..MenuItem::default()
     };
     let whole = format!("The whole answer ({})", counted(text.chars().count(), "character"));
-    let mut items = vec![item(whole, "all".to_owned())];
-    items.extend(blocks.iter().enumerate().map(|(at, block)| {
-        item(format!("Code: {}", beginning(block, 60)), format!("block {}", at + 1))
+    let mut items = vec![item(whole, "all".to_owned(), "answer.md".to_owned())];
+    items.extend((1..).zip(blocks).map(|(at, (language, block))| {
+        let file = format!("block-{at}.{}", extension(language));
+        item(format!("Code: {}", beginning(block, 60)), format!("block {at}"), file)
     }));
     let key = MenuKey {
         key: 'w',
@@ -185,27 +187,50 @@ fn choose(number: usize, text: &str, blocks: &[String]) -> Menu {
         choice: Choice::Type {
             label: "File".to_owned(),
             line: format!("/copy {number} {{}} w "),
-            initial: "answer.md".to_owned(),
+            initial: "{file}".to_owned(),
         },
     };
     let title = "Copy to the clipboard".to_owned();
     Menu { title, items, keys: vec![key], ..Menu::default() }
 }
 
-/// The fenced code of an answer.
-fn code_blocks(text: &str) -> Vec<String> {
-    let (mut blocks, mut open): (Vec<String>, Option<(String, Vec<&str>)>) = (Vec::new(), None);
+/// The end of a file's name for a language, as it stands at a block of code.
+fn extension(language: &str) -> &str {
+    match language {
+        "rust" => "rs",
+        "python" => "py",
+        "bash" | "shell" | "zsh" | "console" => "sh",
+        "javascript" => "js",
+        "typescript" => "ts",
+        "markdown" => "md",
+        "ruby" => "rb",
+        "kotlin" => "kt",
+        "csharp" => "cs",
+        "c++" => "cpp",
+        "haskell" => "hs",
+        name if !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric()) => name,
+        _ => "txt",
+    }
+}
+
+/// The fenced code of an answer, each with its language.
+fn code_blocks(text: &str) -> Vec<(String, String)> {
+    let mut blocks = Vec::new();
+    let mut open: Option<(String, &str, Vec<&str>)> = None;
     for line in text.lines() {
         let fence: String =
             line.trim_start().chars().take_while(|c| *c == '`' || *c == '~').collect();
         match &mut open {
-            None if fence.len() >= 3 => open = Some((fence, Vec::new())),
+            None if fence.len() >= 3 => {
+                let info = line.trim_start()[fence.len()..].split_whitespace().next();
+                open = Some((fence, info.unwrap_or_default(), Vec::new()));
+            }
             None => {}
-            Some((began, lines)) if line.trim() == *began => {
-                blocks.push(lines.join("\n"));
+            Some((began, language, lines)) if line.trim() == *began => {
+                blocks.push((language.to_lowercase(), lines.join("\n")));
                 open = None;
             }
-            Some((_, lines)) => lines.push(line),
+            Some((.., lines)) => lines.push(line),
         }
     }
     blocks
@@ -353,6 +378,9 @@ mod tests {
     #[test]
     fn code_blocks_are_what_stands_between_fences() {
         let text = "a\n```rust\nfn x() {}\n```\nb\n~~~\n```\n~~~\n";
-        assert_eq!(code_blocks(text), ["fn x() {}", "```"]);
+        let blocks = code_blocks(text);
+        let blocks: Vec<(&str, &str)> =
+            blocks.iter().map(|(language, code)| (extension(language), code.as_str())).collect();
+        assert_eq!(blocks, [("rs", "fn x() {}"), ("txt", "```")]);
     }
 }

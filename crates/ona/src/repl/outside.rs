@@ -104,19 +104,21 @@ impl Starter for Program {
 
 impl Outside for Program {
     fn run(&self, words: &[String]) -> Printed {
-        let (done, mut text) = output::capture(|| {
+        let (done, told) = output::capture(|| {
             let mut cli = args::parse_words(words)?;
             inherit(&mut cli.options, &self.options);
             dispatch(&cli)
         });
-        let ok = match done {
-            Ok(code) => code == std::process::ExitCode::SUCCESS,
-            Err(error) => {
-                text.push_str(&error.words());
-                false
+        match done {
+            Ok(std::process::ExitCode::SUCCESS) => Printed { text: told, ok: true },
+            // The front-end marks an error itself.
+            Ok(_) => {
+                let text = told.strip_prefix("error: ").unwrap_or(&told).to_owned();
+                Printed { text, ok: false }
             }
-        };
-        Printed { text, ok }
+            // The error first: what was told before it are warnings.
+            Err(error) => Printed { text: format!("{}\n{told}", error.words()), ok: false },
+        }
     }
 
     fn sign_in<'a>(

@@ -176,9 +176,11 @@ impl App {
         self.send_next();
     }
 
+    /// Whether a command does not wait. What no command is called is answered at once too.
     fn is_immediate(&self, line: &str) -> bool {
         let name = line.trim_start_matches('/').split_whitespace().next().unwrap_or_default();
-        self.commands.iter().any(|command| command.immediate && command.is_called(name))
+        let command = self.commands.iter().find(|command| command.is_called(name));
+        command.is_none_or(|command| command.immediate)
     }
 
     /// Esc while something runs: what waits comes back into the prompt.

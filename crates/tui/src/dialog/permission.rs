@@ -14,7 +14,7 @@ use ratatui::text::{Line, Span};
 
 use super::choices::option;
 use super::scrolled::Scrolled;
-use super::{DialogOutcome, DialogRows, is_ctrl, letter};
+use super::{DialogOutcome, DialogRows, NO_WITH_WORDS, is_ctrl, letter};
 use crate::field::TextField;
 use crate::tool_view;
 
@@ -298,7 +298,7 @@ impl PermissionDialog {
         }
         let mut cursor = None;
         if let Some(words) = &self.words {
-            let (row, column) = words.row("No, and tell the agent: ", columns, look);
+            let (row, column) = words.row(NO_WITH_WORDS, columns, look);
             cursor = Some((foot.len(), column));
             foot.push(row);
         } else if room == Room::Enough {

@@ -9,11 +9,20 @@ use ratatui::text::{Line, Span};
 use serde_json::Value;
 
 use super::scrolled::Scrolled;
-use super::{DialogOutcome, DialogRows, is_ctrl, letter};
+use super::{DECLINED, DialogOutcome, DialogRows, NO_WITH_WORDS, is_ctrl, letter};
 use crate::field::TextField;
 
 /// What stands last among the options.
 const OTHER: &str = "Other";
+
+/// What words are for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum For {
+    /// An answer of one's own.
+    Other,
+    /// A no, with words for the agent.
+    No,
+}
 
 /// Questions of the model.
 #[derive(Clone, Debug)]
@@ -24,7 +33,8 @@ pub struct QuestionDialog {
     selected: usize,
     /// The options that are chosen, of several.
     chosen: Vec<bool>,
-    other: Option<TextField>,
+    /// What is typed, and what it is for.
+    typed: Option<(For, TextField)>,
     /// Enter was pressed, and nothing is chosen.
     nothing_chosen: bool,
     scrolled: Scrolled,
@@ -39,7 +49,7 @@ impl QuestionDialog {
             answers: Vec::new(),
             selected: 0,
             chosen: Vec::new(),
-            other: None,
+            typed: None,
             nothing_chosen: false,
             scrolled: Scrolled::default(),
         };
@@ -49,7 +59,7 @@ impl QuestionDialog {
 
     fn begin(&mut self) {
         self.selected = 0;
-        self.other = None;
+        self.typed = None;
         self.nothing_chosen = false;
         self.scrolled = Scrolled::default();
         self.chosen = vec![false; self.question().map_or(0, |question| question.options.len())];
@@ -60,7 +70,7 @@ impl QuestionDialog {
     }
 
     pub(super) fn is_typing(&self) -> bool {
-        self.other.is_some()
+        self.typed.is_some()
     }
 
     /// Whether a digit is an answer, where one option is chosen.
@@ -98,17 +108,23 @@ impl QuestionDialog {
         let Some(question) = self.question().cloned() else {
             return DialogOutcome::Answered(HumanAnswer::no(""));
         };
-        if let Some(other) = &mut self.other {
+        if let Some((what_for, words)) = &mut self.typed {
             match key.code {
-                KeyCode::Enter if !other.text().trim().is_empty() => {
-                    let text = other.text().trim().to_owned();
+                KeyCode::Enter if !words.text().trim().is_empty() => {
+                    let text = words.text().trim().to_owned();
+                    if *what_for == For::No {
+                        return DialogOutcome::Answered(HumanAnswer::no(text));
+                    }
                     let mut labels = self.chosen_labels(&question);
                     labels.push(text);
                     return self.give(labels.join(", "));
                 }
-                KeyCode::Esc => self.other = None,
+                KeyCode::Esc => self.typed = None,
+                KeyCode::Tab if *what_for == For::No && words.text().is_empty() => {
+                    self.typed = None;
+                }
                 _ => {
-                    other.press(key);
+                    words.press(key);
                 }
             }
             return DialogOutcome::Open;
@@ -116,8 +132,10 @@ impl QuestionDialog {
         self.nothing_chosen = false;
         let count = question.options.len() + 1;
         match (key.code, letter(key)) {
-            (KeyCode::Esc, _) => {
-                DialogOutcome::Answered(HumanAnswer::no("the user declined to answer"))
+            (KeyCode::Esc, _) => DialogOutcome::Answered(HumanAnswer::no(DECLINED)),
+            (KeyCode::Tab, _) => {
+                self.typed = Some((For::No, TextField::default()));
+                DialogOutcome::Open
             }
             (KeyCode::Left, _) if !self.answers.is_empty() => {
                 self.answers.pop();
@@ -164,7 +182,7 @@ impl QuestionDialog {
         self.selected = at;
         match question.options.get(at) {
             None => {
-                self.other = Some(TextField::default());
+                self.typed = Some((For::Other, TextField::default()));
                 DialogOutcome::Open
             }
             Some(_) if question.several => {
@@ -176,8 +194,8 @@ impl QuestionDialog {
     }
 
     pub(super) fn paste(&mut self, text: &str) {
-        if let Some(other) = &mut self.other {
-            other.paste(text);
+        if let Some((_, words)) = &mut self.typed {
+            words.paste(text);
         }
     }
 
@@ -225,19 +243,24 @@ impl QuestionDialog {
         rows.extend(self.scrolled.rows(&text, room, look));
         rows.extend(listed);
         let mut cursor = None;
-        match &self.other {
-            Some(other) => {
-                let (row, column) = other.row("Your answer: ", columns, look);
+        match &self.typed {
+            Some((what_for, words)) => {
+                let label = match what_for {
+                    For::Other => "Your answer: ",
+                    For::No => NO_WITH_WORDS,
+                };
+                let (row, column) = words.row(label, columns, look);
                 cursor = Some((rows.len(), column));
                 rows.push(row);
             }
             None => {
                 let (hint, role) = match (question.several, self.nothing_chosen) {
                     (true, true) => ("nothing is chosen: digits or space toggle", Role::Warning),
-                    (true, false) => {
-                        ("digits or space toggle · Enter confirms · Esc declines", Role::Dim)
-                    }
-                    (false, _) => ("↑↓ Enter · 1-9 · Esc declines", Role::Dim),
+                    (true, false) => (
+                        "digits or space toggle · Enter confirms · Esc declines · Tab says why",
+                        Role::Dim,
+                    ),
+                    (false, _) => ("↑↓ Enter · 1-9 · Esc declines · Tab says why", Role::Dim),
                 };
                 let back = if self.answers.is_empty() { "" } else { " · ← back" };
                 let hint = truncate(&format!("{hint}{back}"), columns);

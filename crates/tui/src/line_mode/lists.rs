@@ -133,7 +133,7 @@ fn chosen(menu: &Menu, line: &str) -> Chosen {
     let Some(key) = menu.keys.iter().find(is_it) else { return Chosen::Nothing };
     let rest = line[letter.len_utf8()..].trim();
     match (numbered(rest), rest.is_empty(), needs_item(key)) {
-        (Some(item), ..) => Chosen::Does(key.choice.filled(&item.value)),
+        (Some(item), ..) => Chosen::Does(key.choice.filled(item)),
         (None, true, false) => Chosen::Does(key.choice.clone()),
         (None, true, true) => Chosen::Which(letter),
         (None, false, _) => Chosen::Nothing,
@@ -153,8 +153,7 @@ fn found(menu: &Menu, words: &str) -> Option<Menu> {
 fn needs_item(key: &MenuKey) -> bool {
     match &key.choice {
         Choice::Close => false,
-        Choice::Command { line } => line.contains("{}"),
-        Choice::Type { line, initial, .. } => line.contains("{}") || initial.contains("{}"),
+        Choice::Command { line } | Choice::Type { line, .. } => line.contains("{}"),
     }
 }
 

@@ -10,6 +10,7 @@ use ona_render::diff::unified;
 use ona_render::text::{fold_blank_lines, plain};
 
 use super::{Expects, Lines, is_command};
+use crate::dialog::DECLINED;
 use crate::tool_view;
 
 /// How far a question has come.
@@ -57,6 +58,11 @@ impl Lines<'_> {
         }
         let (answer, stage) = match stage {
             Stage::Only => (one_line_answer(&request, line), Stage::Only),
+            Stage::Questions { all, given }
+                if all.get(given.len()).is_some_and(|question| declines(line, question)) =>
+            {
+                (Some(HumanAnswer::no(DECLINED)), Stage::Questions { all, given })
+            }
             Stage::Questions { all, mut given } => {
                 if let Some(question) = all.get(given.len())
                     && let Some(answer) = chosen(line, question)
@@ -187,6 +193,14 @@ fn about(tool: &str, input: &serde_json::Value) -> String {
     }
 }
 
+/// Whether a line declines to answer a question. Where an option is called so, it is an answer.
+fn declines(line: &str, question: &Question) -> bool {
+    let is_option = |(label, _): &(String, String)| {
+        ["n", "no"].iter().any(|no| label.trim().eq_ignore_ascii_case(no))
+    };
+    matches!(line, "n" | "no") && !question.options.iter().any(is_option)
+}
+
 /// What is to be typed next.
 fn next_words(request: &AskRequest, stage: &Stage) -> String {
     match (stage, request.wants) {
@@ -196,10 +210,9 @@ fn next_words(request: &AskRequest, stage: &Stage) -> String {
             for (number, (label, about)) in (1..).zip(&question.options) {
                 text.push_str(&format!("  {number}. {}  {}\n", plain(label), plain(about)));
             }
-            text.push_str(match question.several {
-                true => "numbers with commas, or an answer of your own: ",
-                false => "a number, or an answer of your own: ",
-            });
+            let numbers = if question.several { "numbers with commas" } else { "a number" };
+            let no = if declines("n", question) { ", n declines" } else { "" };
+            text.push_str(&format!("{numbers}, or an answer of your own{no}: "));
             text
         }
         (Stage::Form { said }, _) => {

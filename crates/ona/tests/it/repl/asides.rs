@@ -1,5 +1,7 @@
 //! Commands that do not wait for the agent.
 
+use std::time::Duration;
+
 use ona_provider::scripted::Script;
 
 use super::*;
@@ -13,6 +15,9 @@ fn busy(id: &'static str) -> (Project, Server, Pty) {
         let told = request.body["messages"].to_string();
         if told.contains("what is the weather") {
             return Reply::say("Sunny, I believe.");
+        }
+        if told.contains("how long is a piece") {
+            return Reply::say("As long as it is.").slow(Duration::from_secs(600));
         }
         match std::mem::replace(&mut began, true) {
             false => bash(id, "touch begun; until [ -e go ]; do sleep 0.02; done"),
@@ -128,4 +133,24 @@ fn the_status_line_shows_a_mode_that_an_approved_plan_has_set_before_the_turn_en
     });
     project.file("go", "");
     pty.wait_for("The work is done.");
+}
+
+#[test]
+fn an_unknown_command_is_answered_while_the_agent_works() {
+    let (project, server, pty) = busy("toolu_aside_unknown");
+    answers(&pty, "/modell", "Unknown command: /modell");
+    pty.wait_whole("did you mean /model?");
+    pty.wait_for("esc to interrupt");
+    project.file("go", "");
+    pty.wait_for("The work is done.");
+    assert_eq!(server.requests().len(), 2);
+}
+
+#[test]
+fn an_interrupted_aside_says_which_question_it_was() {
+    let (_project, server, pty) = busy("toolu_aside_interrupted");
+    pty.line("/btw how long is a piece of string?");
+    until("the question", || server.requests().len() == 2);
+    pty.key(Key::Esc);
+    pty.wait_whole("/btw how long is a piece of string?: interrupted");
 }

@@ -345,9 +345,9 @@ fn copy_takes_the_last_answer_an_earlier_one_or_a_block_of_it() {
     pty.key(Key::Down);
     pty.wait_for("❯ 2. Code: echo hi");
     pty.send("w");
-    pty.wait_for("File: answer.md");
+    pty.wait_for("File: block-1.sh");
     pty.key(Key::Ctrl('u'));
-    pty.wait_gone("File: answer.md");
+    pty.wait_gone("File: block-1.sh");
     pty.line("hi.sh");
     pty.wait_whole("hi.sh");
     until("the file", || project.path("hi.sh").exists());

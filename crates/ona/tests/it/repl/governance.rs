@@ -115,13 +115,6 @@ fn blame_tells_which_call_wrote_a_line() {
 }
 
 #[test]
-fn trust_shows_what_is_trusted() {
-    let project = project();
-    let pty = start_alone(&project);
-    answers(&pty, "/trust", "nothing is trusted");
-}
-
-#[test]
 fn why_tells_every_line_of_a_hook() {
     let project = project();
     let says = "printf 'first line\\nsecond line\\nthird line\\n' >&2; exit 2";

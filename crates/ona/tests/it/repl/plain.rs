@@ -111,6 +111,7 @@ fn questions_are_answered_with_a_number_or_words() {
         ask("toolu_1", false),
         ask("toolu_2", true),
         ask("toolu_3", false),
+        ask("toolu_4", false),
         Reply::say("Thanks."),
     ]);
     let pty = lines(&project, &server, "dumb", &[]);
@@ -121,10 +122,13 @@ fn questions_are_answered_with_a_number_or_words() {
     pty.line("1,2");
     pty.wait_until(|screen| screen.matches("a number, or an answer of your own").count() == 2);
     pty.line("neither");
+    pty.wait_until(|screen| screen.matches("answer of your own, n declines").count() == 4);
+    pty.line("n");
     pty.wait_for("Thanks.");
     assert!(result(&project, "toolu_1").contains("Blue"));
     assert!(result(&project, "toolu_2").contains("Red, Blue"));
     assert!(result(&project, "toolu_3").contains("neither"));
+    assert!(result(&project, "toolu_4").contains("declined to answer"));
     no_escape(&pty);
 }
 

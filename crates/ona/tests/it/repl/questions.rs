@@ -96,6 +96,21 @@ fn esc_declines_to_answer() {
 }
 
 #[test]
+fn tab_and_words_decline_with_those_words_for_the_agent() {
+    let (project, server) = (project(), model([question(false), Reply::say("As you like.")]));
+    let pty = start(&project, &server, &[]);
+    pty.line("go");
+    pty.wait_for("Which colour?");
+    pty.wait_for("Tab says why");
+    pty.key(Key::Tab);
+    pty.wait_for("No, and tell the agent:");
+    pty.line("no colour at all");
+    pty.wait_for("As you like.");
+    assert!(result(&project, "toolu_q").contains("no colour at all"));
+    assert!(last_told(&server).contains("no colour at all"), "{}", last_told(&server));
+}
+
+#[test]
 fn several_questions_come_one_after_the_other() {
     let project = project();
     let ask = |text: &str| {

@@ -1,6 +1,7 @@
 //! The question whether a folder is trusted.
 
 use ona_testkit::pty::Exit;
+use ona_testkit::run;
 
 use super::*;
 use crate::project;
@@ -106,4 +107,30 @@ fn it_shows_lines_arguments_and_rules_as_they_are() {
     ] {
         assert!(shown.contains(wanted), "{wanted}:\n{shown}");
     }
+}
+
+#[test]
+fn trust_shows_how_far_the_files_of_the_folder_are_trusted() {
+    let (project, server) = (project(), model([]));
+    let pty = start(&project, &server, &[]);
+    answers(&pty, "/trust", "nothing in it needs trust");
+    pty.line("/exit");
+    pty.wait_exit();
+
+    with_hook(&project, "touch ran");
+    let pty = start(&project, &server, &["--trust"]);
+    let shown = answers(&pty, "/trust", "hooks in .claude/settings.json");
+    assert!(shown.contains(".claude/settings.json: trusted for this run, by --trust"), "{shown}");
+    assert!(shown.contains("touch ran") && !shown.contains("untrust"), "{shown}");
+    pty.line("/exit");
+    pty.wait_exit();
+
+    assert_eq!(run(&mut project.ona(["trust"])).code, Some(0));
+    let pty = start(&project, &server, &[]);
+    let shown = answers(&pty, "/trust", "`ona untrust` takes the trust back");
+    assert!(shown.contains(".claude/settings.json: trusted, 20"), "{shown}");
+    ready(&pty);
+    with_hook(&project, "touch other");
+    let shown = answers(&pty, "/trust", "not trusted: changed since 20");
+    assert!(shown.contains("`ona trust` trusts all of it as it is now"), "{shown}");
 }
