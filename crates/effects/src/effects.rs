@@ -15,9 +15,11 @@ use ona_types::World;
 
 use crate::commands;
 use crate::files::{self, Listed, Operand, Touched};
-pub use crate::files::{Access, Skips, Wide};
+pub use crate::files::{Access, Skips};
 use crate::hidden_options::Known;
 use crate::path::{PathError, Target};
+use crate::pattern;
+pub use crate::pattern::Wide;
 use crate::read_only;
 use crate::shell::{self, Direction, Script, Step};
 use git::Line;
@@ -602,7 +604,7 @@ impl Effects {
         let here = scene.dirs.iter().map(|dir| (dir.as_path(), text));
         for (dir, pattern) in here.chain(below_home) {
             let wide = Wide::new(dir, pattern, loose).with_all_below(whole);
-            let listed = || files::expand(scene.world, dir, pattern).is_some();
+            let listed = || pattern::expand(scene.world, dir, pattern).is_some();
             if !self.wide.contains(&wide) && (loose || !listed()) {
                 self.wide.push(wide);
             }
@@ -621,7 +623,7 @@ impl Effects {
                 self.widen(scene, pattern, false);
                 let mut targets = Vec::new();
                 for dir in dirs {
-                    match files::expand(world, dir, pattern) {
+                    match pattern::expand(world, dir, pattern) {
                         Some(found) => targets.extend(
                             found.iter().filter_map(|file| Target::of(world, dir, file).ok()),
                         ),
@@ -659,7 +661,7 @@ fn named_from(world: &dyn World, home: Option<&Path>, dirs: &[PathBuf], text: &s
         dirs.iter().filter_map(|dir| Target::of(world, dir, text).ok()).collect();
     if let Some(path) = places::below_home(text, home) {
         let found = match path.to_str().filter(|path| path.contains(['*', '?', '['])) {
-            Some(pattern) => files::expand(world, Path::new("/"), pattern).unwrap_or_default(),
+            Some(pattern) => pattern::expand(world, Path::new("/"), pattern).unwrap_or_default(),
             None => vec![path],
         };
         let found = found.iter().filter_map(|path| Target::of(world, Path::new("/"), path).ok());

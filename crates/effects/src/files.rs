@@ -9,7 +9,6 @@ mod derived;
 mod git;
 mod lists;
 mod made;
-mod pattern;
 mod tables;
 mod trees;
 mod written;
@@ -23,8 +22,6 @@ pub(crate) use archives::{Format, Unpacked, members};
 pub(crate) use derived::Derived;
 pub(crate) use git::{InGit, Patch};
 pub(crate) use lists::{Listed, depth, listed, searched};
-pub use pattern::Wide;
-pub(crate) use pattern::{expand, is_glob};
 use tables::RECURSIVE;
 pub use trees::Skips;
 pub(crate) use trees::{Tree, one_name};
@@ -462,6 +459,11 @@ fn files_named(words: &[Word], access: Access, touched: &mut Touched) {
     }
 }
 
+/// Whether a word has no fixed text only because of `*`, `?` and `[…]`.
+pub(crate) fn is_glob(source: &str) -> bool {
+    !source.contains(['$', '`', '~', '(', ')', '{', '}', '<', '>', '\'', '"', '\\'])
+}
+
 /// The paths that a word could end in, with what is not fixed taken away, and with what stands for an unset variable. What
 /// is below the user's home also stands there with a `~`.
 pub(crate) fn fixed_parts(source: &str) -> Vec<String> {
@@ -675,6 +677,11 @@ mod tests {
 
     fn of(source: &str) -> Touched {
         touched(&shell::parse(source).commands.remove(0).words)
+    }
+
+    #[test]
+    fn a_pattern_is_not_fixed_by_its_own_signs_alone() {
+        assert!(is_glob("[ab].rs") && !is_glob("a[$x]"));
     }
 
     #[test]

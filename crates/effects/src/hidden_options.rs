@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use ona_types::World;
 
 use crate::commands;
-use crate::files;
+use crate::pattern;
 use crate::programs;
 use crate::shell::{Script, Word};
 use crate::wrappers;
@@ -92,7 +92,7 @@ impl Known<'_> {
             Some('$') => !self.is_set_to_an_operand(text),
             Some('`' | '{' | '\\') => true,
             Some('*' | '?' | '[') => self.dirs.iter().any(|dir| {
-                let found = files::expand(self.world, dir, &word.source);
+                let found = pattern::expand(self.world, dir, &word.source);
                 // In a directory, that directory's name stands before it.
                 let is_option = |path: &PathBuf| {
                     let below = path.strip_prefix(dir).unwrap_or(path);

@@ -16,6 +16,7 @@ mod git_options;
 mod hidden_options;
 mod open_repositories;
 pub mod path;
+mod pattern;
 mod programs;
 pub mod read_only;
 mod surroundings;

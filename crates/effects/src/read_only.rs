@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 
 use crate::commands;
 use crate::effects::{Effects, Run, TOPLEVEL, checkout};
-use crate::files::{self, is_abbreviation, is_glob};
+use crate::files::{is_abbreviation, is_glob};
 use crate::git_options::GitCall;
+use crate::pattern;
 use crate::programs;
 use crate::shell::{Assignment, Command, Word};
 use crate::surroundings::Surroundings;
@@ -249,7 +250,7 @@ impl ReadOnly {
                         let dashed = |name: &OsStr| name.as_encoded_bytes().starts_with(b"-");
                         below.components().any(|part| dashed(part.as_os_str()))
                     };
-                    let found = files::expand(spot.around.world, dir, &word.source);
+                    let found = pattern::expand(spot.around.world, dir, &word.source);
                     found.is_some_and(|found| {
                         found.iter().all(|path| inside(dir, path, spot.around) && !is_option(path))
                     })

@@ -12,6 +12,7 @@ use super::values::{Place, Values};
 use super::{TOPLEVEL, checkout};
 use crate::files;
 use crate::path;
+use crate::pattern;
 use crate::shell::{Branch, Command, Script, Step, Word};
 
 /// The limit for the directories a command line may be in; beyond it, it is not followed.
@@ -416,7 +417,7 @@ impl<'a> Walk<'a> {
 fn matching(world: &dyn World, dir: &Path, path: PathBuf) -> Vec<PathBuf> {
     match path.to_str().filter(|text| text.contains(['*', '?', '['])) {
         Some(pattern) => {
-            let found = files::expand(world, dir, pattern).unwrap_or_default();
+            let found = pattern::expand(world, dir, pattern).unwrap_or_default();
             found.into_iter().filter(|path| world.is_dir(path)).collect()
         }
         None => vec![dir.join(path)],

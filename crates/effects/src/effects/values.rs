@@ -9,7 +9,8 @@ use ona_types::World;
 
 use super::assignments::Assignments;
 use crate::braces;
-use crate::files::{self, is_glob};
+use crate::files::is_glob;
+use crate::pattern;
 use crate::shell::{self, Loop, Script, Step, Word};
 
 /// The limit for the ways in which the words of a command are read.
@@ -189,7 +190,7 @@ impl Values<'_> {
     }
 
     fn matching(&self, dir: &Path, pattern: &str) -> Option<Vec<String>> {
-        let found = files::expand(self.world, dir, pattern)?;
+        let found = pattern::expand(self.world, dir, pattern)?;
         let found = found.iter().filter(|path| self.world.exists(path));
         let relative = found.map(|path| path.strip_prefix(dir).unwrap_or(path).to_str());
         // Bash keeps a slash at the end.
@@ -206,7 +207,7 @@ impl Values<'_> {
         }
         let mut names = Vec::new();
         for dir in self.dirs {
-            let found = files::expand(self.world, dir, &word.source).unwrap_or_default();
+            let found = pattern::expand(self.world, dir, &word.source).unwrap_or_default();
             let found = found.iter().filter_map(|path| path.strip_prefix(dir).ok()?.to_str());
             names.extend(found.map(str::to_owned));
         }

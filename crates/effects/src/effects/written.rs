@@ -12,6 +12,7 @@ use super::places::{self, Places, Start};
 use crate::commands;
 use crate::files::{self, Operand, Output};
 use crate::path::Target;
+use crate::pattern;
 use crate::shell::{Command, Direction, Script, Step, Word};
 
 /// What a command line is seen to write.
@@ -249,7 +250,7 @@ impl Line<'_> {
                 file.into_iter().collect()
             }
             Output::Glob(pattern) => {
-                let mut found = files::expand(self.world, from, pattern).unwrap_or_default();
+                let mut found = pattern::expand(self.world, from, pattern).unwrap_or_default();
                 // What matches nothing stands for itself.
                 found.retain(|path| self.world.exists(path));
                 let found = found.iter().filter_map(|file| Target::of(self.world, from, file).ok());

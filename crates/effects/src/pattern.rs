@@ -1,15 +1,10 @@
-//! Patterns that the shell expands.
+//! The files that the patterns of the shell stand for.
 
 use std::path::{Path, PathBuf};
 
 use ona_types::World;
 
 use crate::path;
-
-/// Whether a word has no fixed text only because of `*`, `?` and `[…]`.
-pub(crate) fn is_glob(source: &str) -> bool {
-    !source.contains(['$', '`', '~', '(', ')', '{', '}', '<', '>', '\'', '"', '\\'])
-}
 
 /// The limit for the files that are checked for a pattern.
 const MAX_MATCHES: usize = 1000;
@@ -248,7 +243,6 @@ mod tests {
         assert_eq!(names("[!a].rs"), ["[!a].rs", "b.rs"]);
         assert_eq!(names(".[[:alpha:]]n[v]"), [".[[:alpha:]]n[v]", ".env"]);
         assert_eq!(names("x*"), ["x*"], "what matches nothing stands for itself");
-        assert!(is_glob("[ab].rs") && !is_glob("a[$x]"));
         for (pattern, name, expected) in [
             ("[]a]", "]", true),
             ("[!]a]", "b", true),
