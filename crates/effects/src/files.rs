@@ -18,7 +18,7 @@ use crate::programs::{self, Arguments, Kind, Operands, Program};
 use crate::shell::Word;
 
 pub use address::decoded;
-pub(crate) use archives::{Format, Unpacked, members};
+pub(crate) use archives::{Format, Unpacked};
 pub(crate) use derived::Derived;
 pub(crate) use git::{InGit, Patch};
 pub(crate) use lists::{Listed, depth, listed, searched};

@@ -1,5 +1,7 @@
 //! Files that are written because they are in a directory, an archive or a patch.
 
+mod names;
+
 use std::ffi::OsStr;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -155,7 +157,7 @@ impl Effects {
             // `unzip a` takes `a.zip`.
             let longer = PathBuf::from(format!("{}.zip", archive.real.display()));
             let bytes = read(&archive.real).or_else(|| read(&longer))?;
-            all.extend(files::members(unpacked.format, &bytes)?);
+            all.extend(names::members(unpacked.format, &bytes)?);
             let longer = Target::of(scene.world, Path::new("/"), longer).ok()?;
             if self.may_change(scene, archive) || self.may_change(scene, &longer) {
                 return None;

@@ -1,15 +1,19 @@
-//! Archives and patches: which files they make a program write.
-//!
-//! The names are in the archive, not on the command line. Where it can be read, they are known; where not, a human
-//! has to decide, because some paths are protected.
-
-mod names;
+//! Archives and patches that say which files a program writes: where they are, and where what is in them goes.
 
 use super::{Access, Operand, Touched, files_named};
 use crate::programs::{Arguments, Kind};
 use crate::shell::Word;
 
-pub(crate) use names::{Format, members};
+/// How an archive is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Format {
+    /// `tar`, compressed with `gzip` or not at all.
+    Tar,
+    /// `zip`.
+    Zip,
+    /// A difference between files.
+    Patch,
+}
 
 /// An archive or a patch that says which files are written.
 #[derive(Clone, Debug, PartialEq, Eq)]

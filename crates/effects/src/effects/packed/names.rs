@@ -1,19 +1,13 @@
 //! The names of files in archives and patches.
+//!
+//! They are not on the command line. Where the archive can be read, they are known; where not, a human has to decide,
+//! because some paths are protected.
 
 use std::io::Read;
 
 use flate2::read::MultiGzDecoder;
 
-/// How an archive is read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Format {
-    /// `tar`, compressed with `gzip` or not at all.
-    Tar,
-    /// `zip`.
-    Zip,
-    /// A difference between files.
-    Patch,
-}
+use crate::files::Format;
 
 /// The limit for the names that are looked at.
 const MAX_MEMBERS: usize = 5_000;
@@ -23,7 +17,7 @@ const BLOCK: usize = 512;
 
 /// The files that an archive or a patch makes a program write, and what its links lead to; nothing if it cannot be read
 /// with certainty, or holds too many.
-pub(crate) fn members(format: Format, bytes: &[u8]) -> Option<Vec<String>> {
+pub(super) fn members(format: Format, bytes: &[u8]) -> Option<Vec<String>> {
     let names = match format {
         Format::Tar if bytes.starts_with(&[0x1f, 0x8b]) => {
             let mut plain = Vec::new();
