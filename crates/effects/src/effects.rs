@@ -17,11 +17,13 @@ use crate::commands;
 use crate::files::{self, Listed, Operand, Touched};
 pub use crate::files::{Access, Skips};
 use crate::hidden_options::Known;
+use crate::nested;
 use crate::path::{PathError, Target};
 use crate::pattern;
 pub use crate::pattern::Wide;
 use crate::read_only;
 use crate::shell::{self, Direction, Script, Step};
+use crate::shell_settings;
 use git::Line;
 use values::{Place, Values};
 pub use written::Written;
@@ -226,7 +228,7 @@ impl Effects {
         let start = places::Start { world, cwd, home };
         let script = shell::parse(source);
         let outermost = script.commands.len();
-        let script = commands::expand(script);
+        let script = nested::expand(script);
         // A command line within the line has its own variables.
         let one_scope = outermost == script.commands.len();
         let here = [cwd.to_owned()];
@@ -249,7 +251,7 @@ impl Effects {
         effects.written = written::written(&start, &script, &fixed, &possible);
         let mut hiding = Vec::new();
         let line = Line { source, script: &script };
-        let loose = commands::loosens_patterns(&script);
+        let loose = shell_settings::loosens_patterns(&script);
         for (at, command) in script.commands.iter().enumerate() {
             let written = effects.writes.len();
             let dirs = &possible.commands[at];
@@ -307,7 +309,7 @@ impl Effects {
                 self.doubt(format!("what `{name}` runs is only known at run time"));
             }
         }
-        if script.commands.iter().any(commands::changes_splitting) {
+        if script.commands.iter().any(shell_settings::changes_splitting) {
             self.doubt("IFS changes how values are split into words".to_owned());
         }
         // What is set for all that follows is no safer than what is set for one command.
@@ -358,7 +360,7 @@ impl Effects {
                                 .collect(),
                         };
                         let line = Line { source: "", script };
-                        let loose = commands::loosens_patterns(script);
+                        let loose = shell_settings::loosens_patterns(script);
                         let scene = Scene { world, home, dirs, line, at: 0, written: 0, loose };
                         for part in &parts {
                             targets.extend(self.targets(&scene, part));
@@ -507,7 +509,7 @@ impl Effects {
         let line = Line { source: "", script };
         let written = self.writes.len();
         let (world, home) = (start.world, start.home);
-        let loose = commands::loosens_patterns(script);
+        let loose = shell_settings::loosens_patterns(script);
         let scene = Scene { world, home, dirs: &dirs, line, at: 0, written, loose };
         for Listed { root, skips } in listed.into_iter().flatten() {
             for access in [Access::Reads, access] {

@@ -461,7 +461,7 @@ mod tests {
         for sub in ["a/b", "c"] {
             std::fs::create_dir_all(root.join(sub)).unwrap();
         }
-        let script = crate::commands::expand(shell::parse(source));
+        let script = crate::nested::expand(shell::parse(source));
         let start = Start { world: &Disk, cwd: &root, home: None };
         let assigned = &Assignments::default();
         let values =
