@@ -11,11 +11,10 @@ mod written;
 
 use std::path::{Path, PathBuf};
 
+use ona_programs::commands;
+use ona_programs::files::{self, Listed, Operand, Touched};
 use ona_types::World;
 
-use crate::commands;
-use crate::files::{self, Listed, Operand, Touched};
-pub use crate::files::{Access, Skips};
 use crate::hidden_options::Known;
 use crate::nested;
 use crate::path::{PathError, Target};
@@ -25,6 +24,7 @@ use crate::read_only;
 use crate::shell::{self, Direction, Script, Step};
 use crate::shell_settings;
 use git::Line;
+pub use ona_programs::files::{Access, Skips};
 use values::{Place, Values};
 pub use written::Written;
 

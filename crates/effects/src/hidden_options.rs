@@ -3,13 +3,12 @@
 
 use std::path::PathBuf;
 
+use ona_programs::commands;
+use ona_programs::git_options::GitCall;
 use ona_types::World;
 
-use crate::commands;
 use crate::pattern;
-use crate::programs;
 use crate::shell::{Script, Word};
-use crate::wrappers;
 
 /// Commands of git with an option that runs a program or writes a file, and their options whose value is the next word.
 const GIT: &[(&[&str], &[&str])] = &[
@@ -62,7 +61,7 @@ impl Known<'_> {
     /// Whether a command may get an option that its text does not show, and such an option could make it run a program or
     /// write a file; or works in a repository that could.
     pub(crate) fn hides_options(&self, words: &[Word]) -> bool {
-        wrappers::all_shown(words).any(|words| {
+        commands::all_shown(words).any(|words| {
             if self.enters_open_repository(words) {
                 return true;
             }
@@ -157,7 +156,7 @@ fn operands(words: &[Word]) -> Vec<Word> {
             let pairs = words.iter().zip(rest).filter(|(before, _)| !is_test(before));
             pairs.map(|(_, word)| word.clone()).collect()
         }
-        Some(name) => programs::known(name)
+        Some(name) => ona_programs::known(name)
             .filter(|program| program.has_risky_options())
             .map_or_else(Vec::new, |program| program.read(rest).operands),
         None => Vec::new(),
@@ -165,7 +164,7 @@ fn operands(words: &[Word]) -> Vec<Word> {
 }
 
 fn git_operands(words: &[Word]) -> Vec<Word> {
-    let call = crate::git_options::GitCall::of(words);
+    let call = GitCall::of(words);
     let Some((_, valued)) = GIT.iter().find(|(names, _)| call.is(names)) else { return Vec::new() };
     let mut found = Vec::new();
     let mut words = call.arguments.iter();

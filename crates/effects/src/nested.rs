@@ -1,6 +1,7 @@
 //! Command lines within command lines, followed as if they stood in the line themselves.
 
-use crate::inner_lines::inner_lines;
+use ona_programs::inner_lines;
+
 use crate::shell::{self, Command, Script, Step};
 
 /// How deep command lines within command lines are followed.

@@ -4,9 +4,10 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::commands;
+use ona_programs::commands;
+use ona_programs::git_options::{GitCall, is_path};
+
 use crate::effects::TOPLEVEL;
-use crate::git_options::{GitCall, is_path};
 use crate::hidden_options::Known;
 use crate::shell::Word;
 

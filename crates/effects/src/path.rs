@@ -2,7 +2,6 @@
 
 use std::path::{Component, Path, PathBuf};
 
-pub use crate::files::decoded;
 pub use ona_types::PathError;
 use ona_types::World;
 

@@ -7,15 +7,14 @@ mod table;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use crate::commands;
+use ona_programs::commands::{self, is_feeder, unwrapped};
+use ona_programs::files::{is_abbreviation, is_glob};
+use ona_programs::git_options::GitCall;
+
 use crate::effects::{Effects, Run, TOPLEVEL, checkout};
-use crate::files::{is_abbreviation, is_glob};
-use crate::git_options::GitCall;
 use crate::pattern;
-use crate::programs;
 use crate::shell::{Assignment, Command, Word};
 use crate::surroundings::Surroundings;
-use crate::wrappers::{is_feeder, unwrapped};
 
 use assigned::Assigned;
 pub use table::READ_ONLY;
@@ -132,7 +131,7 @@ impl ReadOnly {
             words = inner;
         }
         // Options make it do more.
-        if programs::does_more(words) {
+        if ona_programs::does_more(words) {
             return false;
         }
         // git takes names from where it is told to work.
@@ -390,10 +389,10 @@ const TOLD_BY_OPTIONS: &[&str] =
 pub(crate) fn may_write_operands(program: &str) -> bool {
     let runs_text =
         commands::SHELLS.contains(&program) || commands::INTERPRETERS.contains(&program);
-    let wraps = crate::wrappers::WRAPPERS.contains(&program) && program != "xargs";
+    let wraps = commands::WRAPPERS.contains(&program) && program != "xargs";
     let reads = READ_ONLY.iter().any(|entry| entry.command.split(' ').next() == Some(program));
-    let known = programs::known(program)
-        .is_some_and(|program| program.operands != programs::Operands::Unknown);
+    let known = ona_programs::known(program)
+        .is_some_and(|program| program.operands != ona_programs::Operands::Unknown);
     let harmless = BUILTINS.contains(&program) || TOLD_BY_OPTIONS.contains(&program);
     !(runs_text || wraps || reads || known || harmless)
 }

@@ -1,7 +1,8 @@
 //! Commands that ask the system's keyring, where credentials of ona may be kept.
 
+use ona_effects::Effects;
 use ona_effects::shell::Word;
-use ona_effects::{Effects, commands};
+use ona_programs::commands;
 
 /// What ona's own secrets are called there.
 const SERVICE: &str = "ona";

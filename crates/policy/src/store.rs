@@ -7,7 +7,8 @@
 use std::path::{Path, PathBuf};
 
 use ona_effects::shell::Word;
-use ona_effects::{Effects, Listing, Surroundings, Tree, commands, wildcard};
+use ona_effects::{Effects, Listing, Surroundings, Tree, wildcard};
+use ona_programs::commands;
 
 use crate::keyring;
 
@@ -202,7 +203,7 @@ fn last_parts(dir: &Path, count: usize) -> String {
 /// A text without quotes and braces, as it stands, decoded, and with the shortest paths.
 fn spellings(text: &str) -> [String; 3] {
     let bare = text.replace("\\\n", "").replace(['"', '\'', '\\', '{', '}'], "");
-    let decoded = ona_effects::path::decoded(&bare);
+    let decoded = ona_programs::files::decoded(&bare);
     let mut parts: Vec<&str> = Vec::new();
     for (at, part) in decoded.split('/').enumerate() {
         match part {

@@ -8,10 +8,10 @@ use ona_types::{Behavior, RuleValue, World};
 use crate::permissions::{By, Call, Permissions};
 use crate::rule::{Anchors, Rule, Scope, Source};
 use crate::subject::RuleSubject;
-use ona_effects::commands;
 use ona_effects::path::Target;
 use ona_effects::read_only::{READ_ONLY, ReadOnly};
 use ona_effects::shell::{Command, Word};
+use ona_programs::commands;
 
 /// Programs whose subcommand says what they do.
 #[rustfmt::skip]

@@ -4,8 +4,9 @@
 use std::collections::HashMap;
 use std::path::Path;
 
+use ona_programs::commands;
+
 use super::values::{MAX_READINGS, plain, variables, with_home, with_value};
-use crate::commands;
 use crate::shell::{Script, Word};
 
 /// How often values that are made of others are looked at again.

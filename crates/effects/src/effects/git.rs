@@ -3,10 +3,10 @@
 
 use std::path::{Path, PathBuf};
 
+use ona_programs::files::{InGit, Patch};
 use ona_types::World;
 
 use super::{Access, Effects, Scene, TrackedFiles};
-use crate::files::{InGit, Patch};
 use crate::path::Target;
 use crate::shell::Script;
 

@@ -7,14 +7,13 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use ona_programs::commands;
+use ona_programs::files::{self, Access, Copied, Derived, Format, Operand, Unpacked};
+use ona_programs::git_options::GitCall;
 use ona_types::world::Wanted;
 
 use super::{Effects, Scene};
-use crate::commands;
-use crate::files::{self, Access, Copied, Derived, Format, Operand, Unpacked};
-use crate::git_options::GitCall;
 use crate::path::Target;
-use crate::programs;
 use crate::read_only::READ_ONLY;
 use crate::shell::{Direction, Step, Word};
 
@@ -184,14 +183,14 @@ fn written_by(words: &[Word], listed: bool) -> Option<Vec<Operand>> {
     let is_open = touched.scatters.is_some()
         || touched.in_git.writes_unknown.is_some()
         || touched.fed.is_some()
-        || !programs::runs(words).is_empty();
+        || !ona_programs::runs(words).is_empty();
     let makes_names = unpacks || !touched.derived.is_empty();
     if !is_known || is_open || makes_names && !listed {
         return None;
     }
     // A word that is not fixed could be an option, or a file that it writes.
     let only_reads = files::only_reads(name)
-        && programs::known(name).is_some_and(|program| !program.has_risky_options());
+        && ona_programs::known(name).is_some_and(|program| !program.has_risky_options());
     let is_fixed = touched.unsure.is_none() && words.iter().all(|word| word.literal.is_some());
     if !only_reads && !is_fixed {
         return None;

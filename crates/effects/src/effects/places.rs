@@ -5,12 +5,12 @@
 
 use std::path::{Path, PathBuf};
 
+use ona_programs::files;
 use ona_types::World;
 
 use super::fixed::Fixed;
 use super::values::{Place, Values};
 use super::{TOPLEVEL, checkout};
-use crate::files;
 use crate::path;
 use crate::pattern;
 use crate::shell::{Branch, Command, Script, Step, Word};
@@ -269,7 +269,7 @@ impl<'a> Walk<'a> {
                 self.state = State::default();
             }
             None => {}
-            Some(name) => self.quiet &= files::only_reads(crate::commands::base_name(name)),
+            Some(name) => self.quiet &= files::only_reads(ona_programs::commands::base_name(name)),
         }
     }
 

@@ -3,12 +3,13 @@
 //!
 //! Texts that are only printed or searched for are left out where nothing in the line could act on them.
 
+use ona_programs::commands;
+use ona_programs::files::{self, Access};
+use ona_programs::git_options::GitCall;
+use ona_programs::{Kind, Operands};
+
 use super::Run;
 use super::values::{Place, Values, variables};
-use crate::commands;
-use crate::files::{self, Access};
-use crate::git_options::GitCall;
-use crate::programs::{self, Kind, Operands};
 use crate::shell::{Command, Direction, Script, Step, Word};
 
 /// Programs that print what they are told.
@@ -136,7 +137,7 @@ fn without_shown(words: &[Word]) -> Vec<Word> {
         Some(name) if PRINTERS.contains(&name) => vec![first.clone()],
         Some("git") => without_said(words),
         Some(name) if SEARCHERS.contains(&name) => {
-            let Some(program) = programs::known(name) else { return words.to_vec() };
+            let Some(program) = ona_programs::known(name) else { return words.to_vec() };
             let arguments = program.read(rest);
             let options = arguments.options.iter().filter(|(kind, _)| *kind != Kind::Pattern);
             let options = options.map(|(_, value)| value);

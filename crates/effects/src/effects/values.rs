@@ -5,11 +5,11 @@
 
 use std::path::{Path, PathBuf};
 
+use ona_programs::files::is_glob;
 use ona_types::World;
 
 use super::assignments::Assignments;
 use crate::braces;
-use crate::files::is_glob;
 use crate::pattern;
 use crate::shell::{self, Loop, Script, Step, Word};
 

@@ -5,12 +5,12 @@
 
 use std::path::{Path, PathBuf};
 
+use ona_programs::commands;
+use ona_programs::files::{self, Operand, Output};
 use ona_types::World;
 
 use super::fixed::Fixed;
 use super::places::{self, Places, Start};
-use crate::commands;
-use crate::files::{self, Operand, Output};
 use crate::path::Target;
 use crate::pattern;
 use crate::shell::{Command, Direction, Script, Step, Word};

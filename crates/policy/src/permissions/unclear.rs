@@ -10,10 +10,10 @@ use ona_types::{Behavior, PermissionMode, World};
 
 use super::{Call, Permissions};
 use crate::rule::{Rule, Scope};
-use ona_effects::commands;
 use ona_effects::path::Target;
 use ona_effects::wildcard;
 use ona_effects::{Access, Given, TrackedFiles, Tree};
+use ona_programs::commands;
 
 /// The limit for the files that are checked for a command that walks a directory.
 const MAX_FILES: usize = 50_000;

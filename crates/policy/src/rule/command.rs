@@ -1,9 +1,9 @@
 //! `Bash(…)`: the shape of a command.
 
 use super::{RuleError, refuse};
-use ona_effects::commands;
 use ona_effects::shell::{Command, Word};
 use ona_effects::wildcard;
+use ona_programs::commands;
 
 /// Names of Bash's own input, which a rule cannot ask about.
 const PARAMETERS: &[&str] =

@@ -7,7 +7,7 @@ use anyhow::{Result, ensure};
 use crate::{capture, none_of, read};
 
 /// The crates whose answers depend only on their input.
-const PURE: [&str; 4] = ["types", "shell", "effects", "policy"];
+const PURE: [&str; 5] = ["types", "shell", "programs", "effects", "policy"];
 
 /// What such a crate must not use.
 const IMPURE: [&str; 16] = [

@@ -6,8 +6,7 @@
 use std::io::Read;
 
 use flate2::read::MultiGzDecoder;
-
-use crate::files::Format;
+use ona_programs::files::Format;
 
 /// The limit for the names that are looked at.
 const MAX_MEMBERS: usize = 5_000;

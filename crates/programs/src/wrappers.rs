@@ -1,12 +1,13 @@
 //! Commands that run another one: how much of a command line it takes to see which, and what reaches that one besides its
 //! words.
 
+use ona_shell::Word;
+
+use crate::arguments::{self, Program};
 use crate::commands::{is_finder, name};
-use crate::programs::{self, Program};
-use crate::shell::Word;
 
 /// Commands that only change how another runs. They are looked through for every rule.
-pub(crate) const WRAPPERS: &[&str] =
+pub const WRAPPERS: &[&str] =
     &["timeout", "time", "nice", "nohup", "stdbuf", "builtin", "command", "noglob", "xargs"];
 
 /// Commands that run another in ways of their own. Deny and ask rules look through them; a prefix rule
@@ -88,7 +89,7 @@ fn runs_at(words: &[Word]) -> Option<usize> {
     if name == "command" && words.get(1).is_some_and(looks) {
         return None;
     }
-    let known = programs::known(name);
+    let known = arguments::known(name);
     let mut own = usize::from(WITH_OPERAND.contains(&name));
     let (mut at, mut doubtful) = (1, None);
     while let Some(word) = words.get(at) {
@@ -118,7 +119,7 @@ fn runs_at(words: &[Word]) -> Option<usize> {
 }
 
 /// A command and all that it may run by being a wrapper.
-pub(crate) fn all_shown(words: &[Word]) -> impl Iterator<Item = &[Word]> {
+pub fn all_shown(words: &[Word]) -> impl Iterator<Item = &[Word]> {
     let inner = (1..shown(words)).map(|start| &words[start..]);
     std::iter::once(words).chain(inner)
 }
@@ -128,7 +129,7 @@ pub(crate) fn all_shown(words: &[Word]) -> impl Iterator<Item = &[Word]> {
 pub fn may_be_fed(words: &[Word]) -> bool {
     let takes_orders = |program: &Program| program.has_risky_options() || program.is_script_taker();
     name(words).is_some_and(|name| {
-        name != "git" && !is_finder(name) && !programs::known(name).is_some_and(takes_orders)
+        name != "git" && !is_finder(name) && !arguments::known(name).is_some_and(takes_orders)
     })
 }
 
@@ -155,10 +156,9 @@ pub fn to_be_named(words: &[Word]) -> &[Word] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shell;
 
     fn words(source: &str) -> Vec<Word> {
-        shell::parse(source).commands.remove(0).words
+        ona_shell::parse(source).commands.remove(0).words
     }
 
     fn text(words: &[Word]) -> String {

@@ -5,36 +5,37 @@
 
 mod git;
 
+use ona_shell::Word;
+
 use super::{
     Access, Operand, Touched, archives, derived, downloads, files_named, in_place, is_glob,
     is_sink, only_reads, trees,
 };
+use crate::arguments::{self, Arguments, Kind, Operands, Program};
 use crate::commands::{self, base_name, is_finder, suffixes, unwrapped};
-use crate::programs::{self, Arguments, Kind, Operands, Program};
-use crate::shell::Word;
 
 /// What a command is seen to write.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Written {
+pub struct Written {
     /// These files.
-    pub(crate) sure: Vec<Output>,
+    pub sure: Vec<Output>,
     /// These files, or files in these directories, if its words are what they seem to be.
-    pub(crate) maybe: Vec<Operand>,
+    pub maybe: Vec<Operand>,
     /// Links it makes.
-    pub(crate) links: Vec<Link>,
+    pub links: Vec<Link>,
     /// Directories it goes to before it does anything, one after the other.
-    pub(crate) dirs: Vec<Word>,
+    pub dirs: Vec<Word>,
     /// Other directories it works in, without taking its words from there.
-    pub(crate) works_in: Vec<Word>,
+    pub works_in: Vec<Word>,
     /// Why it writes files that the text does not name.
-    pub(crate) unnamed: Option<String>,
+    pub unnamed: Option<String>,
     /// What it does is not known.
-    pub(crate) unknown: bool,
+    pub unknown: bool,
 }
 
 /// A file that is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Output {
+pub enum Output {
     /// This one.
     File(String),
     /// Those that fit.
@@ -54,17 +55,17 @@ pub(crate) enum Output {
 
 /// A link that is made.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Link {
+pub struct Link {
     /// Its name.
-    pub(crate) at: Output,
+    pub at: Output,
     /// Where it leads, if the text says so.
-    pub(crate) to: Option<String>,
+    pub to: Option<String>,
     /// As a text, which is taken from where the link is.
-    pub(crate) symbolic: bool,
+    pub symbolic: bool,
 }
 
 /// What a command is seen to write, whatever it is wrapped in.
-pub(crate) fn written(words: &[Word]) -> Written {
+pub fn written(words: &[Word]) -> Written {
     let mut out = Written::default();
     let mut words = words;
     while let Some((inner, dirs)) = inner(words) {
@@ -104,10 +105,10 @@ fn inner(words: &[Word]) -> Option<(&[Word], Vec<Word>)> {
     if !matches!(name, "env" | "sudo" | "doas" | "xargs") {
         let next = rest.first()?.literal.as_deref().map(base_name)?;
         let plain = !is_finder(name) && !matches!(name, "parallel" | "watch");
-        let runs = plain && commands::runs_others(words) && programs::known(next).is_some();
+        let runs = plain && commands::runs_others(words) && arguments::known(next).is_some();
         return runs.then_some((rest, Vec::new()));
     }
-    let program = programs::known(name)?;
+    let program = arguments::known(name)?;
     // Its own options end at the first operand.
     let is_operand = |at: &usize| !program.read(&rest[..=*at]).operands.is_empty();
     let first = (0..rest.len().min(MAX_OPTIONS)).find(is_operand)?;
@@ -211,7 +212,7 @@ impl Written {
                 }
             }
             _ if is_finder(name) => self.of_finder(name, words),
-            _ => match programs::known(name) {
+            _ => match arguments::known(name) {
                 Some(program) => self.of_program(name, program, words),
                 None => self.unknown = true,
             },

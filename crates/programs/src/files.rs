@@ -13,19 +13,19 @@ mod tables;
 mod trees;
 mod written;
 
+use ona_shell::Word;
+
+use crate::arguments::{self, Arguments, Kind, Operands, Program};
 use crate::commands::{base_name, is_finder, name, suffixes, unwrapped};
-use crate::programs::{self, Arguments, Kind, Operands, Program};
-use crate::shell::Word;
 
 pub use address::decoded;
-pub(crate) use archives::{Format, Unpacked};
-pub(crate) use derived::Derived;
-pub(crate) use git::{InGit, Patch};
-pub(crate) use lists::{Listed, depth, listed, searched};
+pub use archives::{Format, Unpacked};
+pub use derived::{Derived, Naming};
+pub use git::{FromTop, InGit, Patch, Tracked};
+pub use lists::{Listed, depth, listed, searched};
 use tables::RECURSIVE;
-pub use trees::Skips;
-pub(crate) use trees::{Tree, one_name};
-pub(crate) use written::{Output, written};
+pub use trees::{Skips, Tree, one_name};
+pub use written::{Link, Output, Written, written};
 
 /// What a command does with a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,49 +38,49 @@ pub enum Access {
 
 /// What a command touches.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Touched {
+pub struct Touched {
     /// Files as the command line names them; a pattern where it is one.
-    pub(crate) files: Vec<(Access, Operand)>,
+    pub files: Vec<(Access, Operand)>,
     /// Patterns of its own for files that it reads, as loose ones of the shell.
-    pub(crate) patterns: Vec<String>,
+    pub patterns: Vec<String>,
     /// Directories it goes through with all that is in them.
-    pub(crate) trees: Vec<Tree>,
+    pub trees: Vec<Tree>,
     /// What git does with files in ways of its own.
-    pub(crate) in_git: InGit,
+    pub in_git: InGit,
     /// Arguments of an unknown program that could be files: the program, and the word.
-    pub(crate) given: Vec<(String, String)>,
+    pub given: Vec<(String, String)>,
     /// Directories it works in, apart from the one it starts in.
-    pub(crate) chdirs: Vec<Operand>,
+    pub chdirs: Vec<Operand>,
     /// What it copies, moves or links, and to where.
-    pub(crate) copies: Vec<Copied>,
+    pub copies: Vec<Copied>,
     /// What it writes beside others.
-    pub(crate) derived: Vec<Derived>,
+    pub derived: Vec<Derived>,
     /// Archives and patches that say which files it writes.
-    pub(crate) unpacked: Vec<Unpacked>,
+    pub unpacked: Vec<Unpacked>,
     /// It takes the names of files from its input, and does this with them.
-    pub(crate) fed: Option<Access>,
+    pub fed: Option<Access>,
     /// Why there may be others.
-    pub(crate) unsure: Option<String>,
+    pub unsure: Option<String>,
     /// Why it may write others.
-    pub(crate) scatters: Option<String>,
+    pub scatters: Option<String>,
     /// Words for files that it writes, and that the text does not fix.
-    pub(crate) unfixed: Vec<Word>,
+    pub unfixed: Vec<Word>,
 }
 
 /// A file or directory that is put somewhere.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Copied {
+pub struct Copied {
     /// What it is.
-    pub(crate) from: Operand,
+    pub from: Operand,
     /// Its new name, or the directory it goes to.
-    pub(crate) to: Operand,
+    pub to: Operand,
     /// A directory goes with all that is in it.
-    pub(crate) whole: bool,
+    pub whole: bool,
 }
 
 /// A file as the command line names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Operand {
+pub enum Operand {
     /// This one.
     Fixed(String),
     /// Those that fit.
@@ -88,7 +88,7 @@ pub(crate) enum Operand {
 }
 
 /// Everything a command touches, whatever it is wrapped in.
-pub(crate) fn touched(words: &[Word]) -> Touched {
+pub fn touched(words: &[Word]) -> Touched {
     let mut all = vec![words];
     let mut inner = words;
     while let Some(deeper) = unwrapped(inner) {
@@ -142,7 +142,7 @@ fn of_command(name: &str, words: &[Word], outermost: bool, touched: &mut Touched
     }
     made::outputs(name, words, touched);
     made::orders(name, words, touched);
-    let Some(program) = programs::known(name) else {
+    let Some(program) = arguments::known(name) else {
         if matches!(name, "perl" | "ruby") && in_place(words) {
             operands(words.iter(), Access::Writes, touched);
         } else if outermost {
@@ -278,7 +278,7 @@ fn of_script(name: &str, program: &Program, arguments: &Arguments, touched: &mut
 }
 
 /// Files that are only a way to the terminal, or to nowhere.
-pub(crate) fn is_sink(file: &str) -> bool {
+pub fn is_sink(file: &str) -> bool {
     matches!(file, "/dev/null" | "/dev/stdout" | "/dev/stderr" | "/dev/tty" | "-")
 }
 
@@ -341,7 +341,7 @@ fn fed(words: &[Word]) -> Access {
     let run = run.map_or("echo", |word| word.literal.as_deref().map_or("", base_name));
     // With `sed -i` a reader writes, and with other options it may.
     let changes = writes(run, behind)
-        || programs::known(run).is_some_and(|program| {
+        || arguments::known(run).is_some_and(|program| {
             program
                 .read(behind)
                 .options
@@ -352,16 +352,16 @@ fn fed(words: &[Word]) -> Access {
 }
 
 /// Whether a program is known to change none of the files it is given.
-pub(crate) fn only_reads(name: &str) -> bool {
+pub fn only_reads(name: &str) -> bool {
     let reads = |program: &Program| {
         matches!(program.operands, Operands::Nothing | Operands::Read | Operands::ReadAfterText)
     };
-    programs::known(name).is_some_and(reads)
+    arguments::known(name).is_some_and(reads)
 }
 
 /// Whether what a program does with its operands is known.
-pub(crate) fn is_known(name: &str) -> bool {
-    programs::known(name).is_some_and(|program| program.operands != Operands::Unknown)
+pub fn is_known(name: &str) -> bool {
+    arguments::known(name).is_some_and(|program| program.operands != Operands::Unknown)
         || matches!(name, "tar" | "bsdtar" | "gtar" | "unzip")
 }
 
@@ -372,7 +372,7 @@ fn writes(name: &str, words: &[Word]) -> bool {
             Operands::Write | Operands::LastWritten | Operands::Moved | Operands::SecondWritten
         )
     };
-    programs::known(name).is_some_and(changes)
+    arguments::known(name).is_some_and(changes)
         || matches!(name, "sed" | "perl" | "ruby" | "gawk" | "awk") && in_place(words)
 }
 
@@ -460,13 +460,13 @@ fn files_named(words: &[Word], access: Access, touched: &mut Touched) {
 }
 
 /// Whether a word has no fixed text only because of `*`, `?` and `[…]`.
-pub(crate) fn is_glob(source: &str) -> bool {
+pub fn is_glob(source: &str) -> bool {
     !source.contains(['$', '`', '~', '(', ')', '{', '}', '<', '>', '\'', '"', '\\'])
 }
 
 /// The paths that a word could end in, with what is not fixed taken away, and with what stands for an unset variable. What
 /// is below the user's home also stands there with a `~`.
-pub(crate) fn fixed_parts(source: &str) -> Vec<String> {
+pub fn fixed_parts(source: &str) -> Vec<String> {
     let bare = source.replace(['"', '\''], "");
     let home = home_part(&bare).map(|part| format!("~{part}"));
     let mut alternatives = vec![String::new()];
@@ -555,7 +555,7 @@ fn values(words: &[Word], touched: &mut Touched) {
 }
 
 /// Long options may be cut short.
-pub(crate) fn is_abbreviation(given: &str, option: &str) -> bool {
+pub fn is_abbreviation(given: &str, option: &str) -> bool {
     given.len() > 2 && option.starts_with(given)
 }
 
@@ -597,10 +597,9 @@ fn goes_through(name: &str, words: &[Word]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shell;
 
     fn files(source: &str, access: Access) -> Vec<String> {
-        let words = shell::parse(source).commands.remove(0).words;
+        let words = ona_shell::parse(source).commands.remove(0).words;
         let touched = touched(&words);
         let shown = |operand: Operand| match operand {
             Operand::Fixed(file) | Operand::Glob(file) => file,
@@ -676,7 +675,7 @@ mod tests {
     }
 
     fn of(source: &str) -> Touched {
-        touched(&shell::parse(source).commands.remove(0).words)
+        touched(&ona_shell::parse(source).commands.remove(0).words)
     }
 
     #[test]

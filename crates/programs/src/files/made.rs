@@ -1,8 +1,9 @@
 //! Files that programs write without being told their names, or by options of programs that are not in the table.
 
+use ona_shell::Word;
+
 use super::{Access, Operand, Touched, address, files_named};
-use crate::programs::{Arguments, Kind};
-use crate::shell::Word;
+use crate::arguments::{Arguments, Kind};
 
 /// What a program calls the files that it makes, where the command line does not say.
 pub(super) fn unnamed(name: &str, arguments: &Arguments, touched: &mut Touched) {

@@ -10,18 +10,19 @@ mod table;
 
 use std::borrow::Cow;
 
+use ona_shell::Word;
+
 use crate::commands;
-use crate::shell::Word;
 
 pub(crate) use table::PROGRAMS;
 
 /// What is known of a program.
 #[derive(Debug)]
-pub(crate) struct Program {
+pub struct Program {
     /// Its names.
     pub(crate) names: &'static [&'static str],
     /// What its operands are.
-    pub(crate) operands: Operands,
+    pub operands: Operands,
     /// Its options, as `-letters|long|long:kind` with blanks between; the kinds are those of [`Kind::named`].
     options: &'static str,
     /// Its long options have one dash, and its letters are not joined.
@@ -30,7 +31,7 @@ pub(crate) struct Program {
 
 /// What the operands of a program are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Operands {
+pub enum Operands {
     /// Names or data: they give no file away.
     Nothing,
     /// Files that it reads.
@@ -51,7 +52,7 @@ pub(crate) enum Operands {
 
 /// What an option is, or its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
     /// It has no value, and nothing depends on it.
     Flag,
     /// A value that is no file.
@@ -153,13 +154,13 @@ impl Kind {
 
 /// The arguments of a program, told apart.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Arguments {
+pub struct Arguments {
     /// The options that are known, with their values; an empty word where there is none.
-    pub(crate) options: Vec<(Kind, Word)>,
+    pub options: Vec<(Kind, Word)>,
     /// The words that are no options.
-    pub(crate) operands: Vec<Word>,
+    pub operands: Vec<Word>,
     /// What may be the value of an option that is not known.
-    pub(crate) guesses: Vec<Word>,
+    pub guesses: Vec<Word>,
     /// The letters of all its options.
     pub(crate) letters: String,
     /// Their long names, as they are given.
@@ -183,7 +184,7 @@ impl Arguments {
     }
 
     /// The operands that are files, where the first may be a text: it counts as a file too if that is not certain.
-    pub(crate) fn files(&self, operands: Operands) -> &[Word] {
+    pub fn files(&self, operands: Operands) -> &[Word] {
         let given =
             [Kind::Pattern, Kind::Patterns, Kind::NoText].iter().any(|kind| self.has(*kind));
         let skip = operands == Operands::ReadAfterText && !given && !self.unknown;
@@ -209,7 +210,7 @@ impl Arguments {
 }
 
 /// What is known of a program of this name.
-pub(crate) fn known(name: &str) -> Option<&'static Program> {
+pub fn known(name: &str) -> Option<&'static Program> {
     PROGRAMS.iter().find(|program| program.names.contains(&name))
 }
 
@@ -235,7 +236,7 @@ impl Program {
     }
 
     /// Whether an option makes it run a program, or write a file although its operands are only read.
-    pub(crate) fn has_risky_options(&self) -> bool {
+    pub fn has_risky_options(&self) -> bool {
         use Operands::{Nothing, Read, ReadAfterText};
         let only_reads = matches!(self.operands, Nothing | Read | ReadAfterText);
         self.is_pager()
@@ -274,7 +275,7 @@ impl Program {
     }
 
     /// Tells the arguments apart.
-    pub(crate) fn read(&self, words: &[Word]) -> Arguments {
+    pub fn read(&self, words: &[Word]) -> Arguments {
         let words = &self.with_dash(words)[..];
         let mut found = Arguments::default();
         let mut at = 0;
@@ -543,14 +544,14 @@ fn ssh_command(setting: &str) -> Option<&str> {
 }
 
 /// The command lines that a command's arguments make it run; `None` stands for one that the text does not fix.
-pub(crate) fn runs(words: &[Word]) -> Vec<Option<String>> {
+pub fn runs(words: &[Word]) -> Vec<Option<String>> {
     let Some((_, rest)) = words.split_first() else { return Vec::new() };
     let program = commands::name(words).and_then(known);
     program.map_or_else(Vec::new, |program| program.runs(rest))
 }
 
 /// Whether options make a command that reads do more than to show the files it names.
-pub(crate) fn does_more(words: &[Word]) -> bool {
+pub fn does_more(words: &[Word]) -> bool {
     let Some((first, rest)) = words.split_first() else { return false };
     let Some(program) = first.literal.as_deref().and_then(known) else { return false };
     let more = |kind: Kind| match kind {

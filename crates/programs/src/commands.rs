@@ -1,11 +1,12 @@
 //! Knowledge about particular commands: which run others, which touch the files they name.
 
-use crate::git_options::GitCall;
-use crate::programs;
-use crate::shell::{self, Command, Word};
-use crate::wrappers::{EXEC_WRAPPERS, WRAPPERS, all_shown, feeds_orders, is_wrapper};
+use ona_shell::{Assignment, Command, Word, is_private_variable};
 
-pub use crate::wrappers::{is_feeder, may_be_fed, to_be_named, unwrapped};
+use crate::arguments;
+use crate::git_options::GitCall;
+use crate::wrappers::{EXEC_WRAPPERS, feeds_orders, is_wrapper};
+
+pub use crate::wrappers::{WRAPPERS, all_shown, is_feeder, may_be_fed, to_be_named, unwrapped};
 
 /// Commands that only an exact rule allows: they run others, or take commands of their own that do.
 #[rustfmt::skip]
@@ -43,7 +44,7 @@ const FIND_ACTIONS: &[&str] =
     &["-exec", "-execdir", "-ok", "-okdir", "-delete", "-fprint", "-fprint0", "-fprintf", "-fls"];
 
 /// Shells whose `-c` argument is a command line.
-pub(crate) const SHELLS: &[&str] =
+pub const SHELLS: &[&str] =
     &["bash", "sh", "zsh", "dash", "ksh", "fish", "ash", "mksh", "rbash", "yash", "csh", "tcsh"];
 
 /// The name without its directory: `/bin/rm` is `rm`.
@@ -71,7 +72,7 @@ fn usual_name(name: &str) -> &str {
 }
 
 /// Whether a command runs others in ways of its own.
-pub(crate) fn runs_others(words: &[Word]) -> bool {
+pub fn runs_others(words: &[Word]) -> bool {
     name(words).is_some_and(|name| {
         EXEC_WRAPPERS.contains(&name) && (!is_finder(name) || acts(words))
             || WRAPPERS.contains(&name)
@@ -109,7 +110,7 @@ pub fn may_do_anything(words: &[Word]) -> bool {
 }
 
 /// Whether a command makes a link, as such or by copying.
-pub(crate) fn makes_links(words: &[Word]) -> bool {
+pub fn makes_links(words: &[Word]) -> bool {
     let all = std::iter::once(words).chain(suffixes(words));
     all.into_iter().any(|words| {
         let options = words.iter().filter_map(|word| word.literal.as_deref());
@@ -128,7 +129,7 @@ pub(crate) fn makes_links(words: &[Word]) -> bool {
 }
 
 /// Whether what a command does depends on where the names it is given lead.
-pub(crate) fn follows_links(name: &str) -> bool {
+pub fn follows_links(name: &str) -> bool {
     const NAMES_ONLY: &[&str] = &[
         ":", "basename", "dirname", "echo", "exit", "export", "false", "ln", "ls", "printf", "pwd",
         "readlink", "return", "set", "sleep", "true", "umask", "unset", "wait",
@@ -136,12 +137,13 @@ pub(crate) fn follows_links(name: &str) -> bool {
     !NAMES_ONLY.contains(&name)
 }
 
-pub(crate) fn is_finder(name: &str) -> bool {
+/// Whether a program looks for files by name.
+pub fn is_finder(name: &str) -> bool {
     matches!(name, "find" | "fd" | "fdfind")
 }
 
 /// Whether a command names all files below a directory on its output.
-pub(crate) fn lists_files(words: &[Word]) -> bool {
+pub fn lists_files(words: &[Word]) -> bool {
     let has = |letter: char| {
         words.iter().skip(1).any(|word| {
             let letters = word.source.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
@@ -159,12 +161,12 @@ pub(crate) fn lists_files(words: &[Word]) -> bool {
 }
 
 /// Whether a command prints what the shell puts in the place of a pattern.
-pub(crate) fn prints_names(name: &str) -> bool {
+pub fn prints_names(name: &str) -> bool {
     matches!(name, "compgen" | "echo" | "ls" | "printf" | "readlink" | "realpath" | "stat")
 }
 
 /// Whether a searching command is told to do something with what it finds.
-pub(crate) fn acts(words: &[Word]) -> bool {
+pub fn acts(words: &[Word]) -> bool {
     words.iter().filter_map(|word| word.literal.as_deref()).any(|text| {
         let letters = text.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
         FIND_ACTIONS.contains(&text)
@@ -188,7 +190,7 @@ fn hides_its_deeds(words: &[Word]) -> bool {
             || (is_finder(name) && acts(words))
             || name == "git" && GitCall::of(&words[1..]).needs_exact_rule()
             || PACKAGE_MANAGERS.contains(&name) && has(&["config", "c"]) && has(&["set", "edit"])
-    }) || !programs::runs(words).is_empty()
+    }) || !arguments::runs(words).is_empty()
 }
 
 /// git's options that take a value in the next word.
@@ -282,7 +284,7 @@ const NAMING_FILES: &[&str] = &[
 ];
 
 /// Whether an assignment makes the program behind it use a file.
-pub(crate) fn names_files(assignment: &shell::Assignment) -> bool {
+pub fn names_files(assignment: &Assignment) -> bool {
     let name = assignment.name.as_str();
     let who = name.starts_with("GIT_AUTHOR_") || name.starts_with("GIT_COMMITTER_");
     (name.starts_with("GIT_") && !who || NAMING_FILES.contains(&name))
@@ -295,18 +297,17 @@ pub fn has_safe_assignments(command: &Command) -> bool {
 }
 
 /// A variable that the command sets for the programs that follow, if one of them may read it.
-pub(crate) fn unsafe_export(command: &Command) -> Option<&str> {
+pub fn unsafe_export(command: &Command) -> Option<&str> {
     let sets = ["export", "declare", "typeset", "readonly", "local"];
     name(&command.words).filter(|name| sets.contains(name))?;
     let set = command.words[1..].iter().filter_map(|word| word.source.split_once('='));
     let mut set = set.map(|(name, value)| (name.trim_end_matches('+'), value));
-    let found =
-        set.find(|(name, value)| !is_safe(name, value) && !shell::is_private_variable(name));
+    let found = set.find(|(name, value)| !is_safe(name, value) && !is_private_variable(name));
     found.map(|(name, _)| name)
 }
 
 /// Programs that run whatever text they are given.
-pub(crate) const INTERPRETERS: &[&str] =
+pub const INTERPRETERS: &[&str] =
     &["python", "python3", "perl", "ruby", "node", "deno", "bun", "php", "lua", "awk"];
 
 /// Whether a rule for the command and anything after it would be one for anything at all.
@@ -317,7 +318,7 @@ pub fn runs_anything(words: &[Word]) -> bool {
 }
 
 /// Whether it runs another command and the text does not fix which.
-pub(crate) fn runs_unknown(words: &[Word]) -> bool {
+pub fn runs_unknown(words: &[Word]) -> bool {
     let wraps = name(words).is_some_and(is_wrapper);
     // What is run stands among the first words.
     wraps && words.iter().skip(1).take(3).any(|word| word.literal.is_none())

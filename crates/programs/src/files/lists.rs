@@ -1,19 +1,22 @@
 //! Commands that name files on their output, for another to take.
 
+use ona_shell::Word;
+
 use super::{Access, Operand, Skips, Touched, operands, option};
 use crate::commands::name;
-use crate::shell::Word;
 
 /// A directory whose files are named; where the command runs if it does not say.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Listed {
-    pub(crate) root: Option<Operand>,
-    pub(crate) skips: Skips,
+pub struct Listed {
+    /// The directory, where it is named.
+    pub root: Option<Operand>,
+    /// What is left out.
+    pub skips: Skips,
 }
 
 /// The directories whose files a command names on its output; nothing if it may name others. What only passes
 /// lines on, or leaves some out, names no directory.
-pub(crate) fn listed(words: &[Word]) -> Option<Vec<Listed>> {
+pub fn listed(words: &[Word]) -> Option<Vec<Listed>> {
     let name = name(words)?;
     let rest = &words[1..];
     // Behind it a word with a dash is no option, which is easy to get wrong.
@@ -72,7 +75,7 @@ pub(crate) fn listed(words: &[Word]) -> Option<Vec<Listed>> {
 }
 
 /// Where a searching command may begin, whatever else it is told: every word could be a directory. Nothing is where it runs.
-pub(crate) fn searched(words: &[Word]) -> Vec<Option<Operand>> {
+pub fn searched(words: &[Word]) -> Vec<Option<Operand>> {
     let mut named = Touched::default();
     operands(words.iter().skip(1), Access::Reads, &mut named);
     let leads = |word: &&Word| {
@@ -86,7 +89,7 @@ pub(crate) fn searched(words: &[Word]) -> Vec<Option<Operand>> {
 }
 
 /// How deep a searching command is told to go.
-pub(crate) fn depth(words: &[Word]) -> Option<usize> {
+pub fn depth(words: &[Word]) -> Option<usize> {
     let options = ["-maxdepth", "--max-depth", "-d"];
     let at = words.iter().position(|word| options.contains(&word.source.as_str()))?;
     words.get(at + 1)?.literal.as_deref()?.parse().ok()
@@ -112,11 +115,10 @@ fn skips(name: &str, words: &[Word], has: impl Fn(&str, &[char]) -> bool) -> Ski
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shell;
 
     #[test]
     fn a_search_may_be_told_how_deep_to_go() {
-        let depth = |source: &str| depth(&shell::parse(source).commands.remove(0).words);
+        let depth = |source: &str| depth(&ona_shell::parse(source).commands.remove(0).words);
         assert_eq!(depth("find . -maxdepth 2 -name x"), Some(2));
         assert_eq!(depth("fd -d 3 x"), Some(3));
         assert_eq!(depth("find . -maxdepth $n"), None);
@@ -124,7 +126,7 @@ mod tests {
 
     #[test]
     fn what_only_lists_names_is_known() {
-        let lists = |source: &str| listed(&shell::parse(source).commands.remove(0).words);
+        let lists = |source: &str| listed(&ona_shell::parse(source).commands.remove(0).words);
         for source in [
             "find . -name '*.rs'",
             "git ls-files src",

@@ -3,60 +3,61 @@
 //! Names are taken from where git works: below the directory of `-C`, and from the top of the checkout in `HEAD:file`,
 //! `:/file` and `:(top)file`.
 
+use ona_shell::Word;
+
 use super::tables::{GIT_CHANGERS, GIT_INNER, GIT_READERS, GIT_WRITERS};
 use super::trees::{Skips, Tree};
 use super::{Access, Operand, Touched, operands, pieces, values};
 use crate::git_options::GitCall;
-use crate::shell::Word;
 
 /// What git does with files in ways that other programs have not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct InGit {
+pub struct InGit {
     /// With files that it tracks.
-    pub(crate) tracked: Vec<Tracked>,
+    pub tracked: Vec<Tracked>,
     /// With files that it is told of from the top of its checkout.
-    pub(crate) from_top: Vec<FromTop>,
+    pub from_top: Vec<FromTop>,
     /// Patches that it applies.
-    pub(crate) patches: Vec<Patch>,
+    pub patches: Vec<Patch>,
     /// Why it may write any file at all, protected ones too.
-    pub(crate) writes_unknown: Option<String>,
+    pub writes_unknown: Option<String>,
 }
 
 /// What git does with files it tracks, without naming them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Tracked {
+pub struct Tracked {
     /// What is done with them.
-    pub(crate) access: Access,
+    pub access: Access,
     /// Where git works, if not where the command runs.
-    pub(crate) dir: Option<String>,
+    pub dir: Option<String>,
     /// Only with those here, if it says so.
-    pub(crate) below: Vec<String>,
+    pub below: Vec<String>,
     /// Words that are such places if they are there: for git a word that is a file is no revision.
-    pub(crate) if_there: Vec<String>,
+    pub if_there: Vec<String>,
 }
 
 /// A file named from the top of the checkout.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct FromTop {
+pub struct FromTop {
     /// What is done with it.
-    pub(crate) access: Access,
+    pub access: Access,
     /// Where git works, if not where the command runs.
-    pub(crate) dir: Option<String>,
+    pub dir: Option<String>,
     /// Its path from the top.
-    pub(crate) path: String,
+    pub path: String,
 }
 
 /// A patch that is applied: it names the files that are changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Patch {
+pub struct Patch {
     /// Where git works, if not where the command runs.
-    pub(crate) dir: Option<String>,
+    pub dir: Option<String>,
     /// Where the patch is; standard input if nowhere.
-    pub(crate) file: Option<String>,
+    pub file: Option<String>,
     /// How many directories are taken off its names.
-    pub(crate) strip: usize,
+    pub strip: usize,
     /// The directory that is put before them.
-    pub(crate) below: Option<String>,
+    pub below: Option<String>,
 }
 
 /// Subcommands that show what is in tracked files.

@@ -1,11 +1,12 @@
 //! Which files git is seen to write.
 
+use ona_shell::Word;
+
 use super::super::tables::GIT_READERS;
 use super::super::{Access, Operand, Touched, git};
 use super::Written;
+use crate::arguments::Arguments;
 use crate::git_options::GitCall;
-use crate::programs::Arguments;
-use crate::shell::Word;
 
 impl Written {
     pub(super) fn of_git(&mut self, words: &[Word]) {

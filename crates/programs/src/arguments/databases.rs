@@ -1,7 +1,8 @@
 //! Shells of databases: their own commands, and some functions, run programs or write files.
 
+use ona_shell::Word;
+
 use super::{Arguments, Kind, Program};
-use crate::shell::Word;
 
 /// Words at the beginning of a statement that are for the shell and not for the database.
 const ORDERS: &[&str] = &["system", "source", "pager", "tee", "edit", "delimiter"];
@@ -44,13 +45,12 @@ fn is_order(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use crate::programs::runs;
-    use crate::shell;
+    use crate::arguments::runs;
 
     #[test]
     fn orders_are_told_from_statements() {
         let gives_orders =
-            |source: &str| !runs(&shell::parse(source).commands.remove(0).words).is_empty();
+            |source: &str| !runs(&ona_shell::parse(source).commands.remove(0).words).is_empty();
         for source in [
             "sqlite3 x.db '.shell touch p'",
             "sqlite3 x.db 'select 1' ' .system id'",

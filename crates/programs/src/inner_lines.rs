@@ -1,19 +1,20 @@
 //! The command lines that commands are given to run: `bash -c '…'`, `eval …`, `su -c '…'`.
 
+use ona_shell::Word;
+
+use crate::arguments;
 use crate::commands::{SHELLS, base_name, is_finder, name, suffixes};
 use crate::git_options::GitCall;
-use crate::programs;
-use crate::shell::Word;
 use crate::wrappers::{EXEC_WRAPPERS, WRAPPERS};
 
 /// Other commands whose `-c` argument is one.
 const WITH_COMMAND_OPTION: &[&str] = &["su", "runuser", "script", "sg", "flock"];
 
 /// The command lines a command is given to run; `None` stands for one that the text does not fix.
-pub(crate) fn inner_lines(words: &[Word]) -> Vec<Option<String>> {
+pub fn inner_lines(words: &[Word]) -> Vec<Option<String>> {
     let all: Vec<&[Word]> = std::iter::once(words).chain(suffixes(words)).collect();
     let mut lines: Vec<Option<String>> = given_line(&all).into_iter().collect();
-    lines.extend(all.iter().flat_map(|words| programs::runs(words)));
+    lines.extend(all.iter().flat_map(|words| arguments::runs(words)));
     // With `-O` patterns stand for other names, but the line is still one.
     let is_changed = |words: &&&[Word]| {
         name(words).is_some_and(|name| SHELLS.contains(&name))
@@ -171,7 +172,6 @@ fn joined(words: &[Word]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shell;
 
     #[test]
     fn lines_that_the_text_does_not_fix_are_told_apart() {
@@ -186,7 +186,7 @@ mod tests {
             ("trap - EXIT", &[]),
             ("rm x", &[]),
         ] {
-            let found = inner_lines(&shell::parse(source).commands[0].words);
+            let found = inner_lines(&ona_shell::parse(source).commands[0].words);
             let found: Vec<Option<&str>> = found.iter().map(Option::as_deref).collect();
             assert_eq!(found, lines, "{source}");
         }

@@ -1,22 +1,23 @@
 //! Directories that commands go through, with all that is in them.
 
+use ona_shell::Word;
+
 use super::tables::SEARCHERS;
 use super::{Access, Operand, Touched, files_named, only_reads, operands, option};
+use crate::arguments::Arguments;
 use crate::commands::{acts, base_name};
-use crate::programs::Arguments;
-use crate::shell::Word;
 
 /// A directory with all that is in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Tree {
+pub struct Tree {
     /// What is done with it.
-    pub(crate) access: Access,
+    pub access: Access,
     /// Where it begins; where the command runs if it does not say.
-    pub(crate) root: Option<Operand>,
+    pub root: Option<Operand>,
     /// What of it is left out.
-    pub(crate) skips: Skips,
+    pub skips: Skips,
     /// Who goes through it.
-    pub(crate) by: String,
+    pub by: String,
 }
 
 /// What of a directory is left out.
@@ -202,7 +203,7 @@ pub(super) fn left_out(words: &[Word]) -> Skips {
 }
 
 /// The one name that is looked for, if nothing else could be found as well.
-pub(crate) fn one_name(words: &[Word]) -> Vec<String> {
+pub fn one_name(words: &[Word]) -> Vec<String> {
     let otherwise = ["-o", "-or", "!", "-not", ",", "(", "-iname", "-prune"];
     let is = |word: &Word, text: &str| word.literal.as_deref() == Some(text);
     // What stands before the first test says where to look.

@@ -1,12 +1,13 @@
 //! Archives and patches that say which files a program writes: where they are, and where what is in them goes.
 
+use ona_shell::Word;
+
 use super::{Access, Operand, Touched, files_named};
-use crate::programs::{Arguments, Kind};
-use crate::shell::Word;
+use crate::arguments::{Arguments, Kind};
 
 /// How an archive is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Format {
+pub enum Format {
     /// `tar`, compressed with `gzip` or not at all.
     Tar,
     /// `zip`.
@@ -17,17 +18,17 @@ pub(crate) enum Format {
 
 /// An archive or a patch that says which files are written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Unpacked {
+pub struct Unpacked {
     /// Who writes them.
-    pub(crate) by: String,
+    pub by: String,
     /// Where it is; what is fed to the command if it does not say.
-    pub(crate) archive: Option<Operand>,
+    pub archive: Option<Operand>,
     /// How to read it.
-    pub(crate) format: Format,
+    pub format: Format,
     /// Below which directory, where it says so.
-    pub(crate) into: Option<Operand>,
+    pub into: Option<Operand>,
     /// How many leading names are taken away: some number of them, if it does not say.
-    pub(crate) strips: bool,
+    pub strips: bool,
 }
 
 /// What a program writes that takes the names from an archive or a patch.
@@ -208,10 +209,9 @@ fn unpack(
 mod tests {
     use super::super::touched;
     use super::*;
-    use crate::shell;
 
     fn of(source: &str) -> Touched {
-        touched(&shell::parse(source).commands.remove(0).words)
+        touched(&ona_shell::parse(source).commands.remove(0).words)
     }
 
     #[test]

@@ -4,26 +4,27 @@
 //! Options may be cut short (`--upl` for `--upload-pack`), and letters may stand together (`-nO`). Words behind `--` are
 //! looked at too: `--` may itself be the value of an option.
 
+use ona_shell::Word;
+
 use crate::files::is_abbreviation;
-use crate::shell::Word;
 
 /// One call of git.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct GitCall<'w> {
+pub struct GitCall<'w> {
     /// Where it is told to work, one inside the other.
-    pub(crate) dir: Option<String>,
+    pub dir: Option<String>,
     /// Configuration from the command line: `key=value`.
     pub(crate) settings: Vec<&'w str>,
     /// The other options before the subcommand.
     switches: Vec<&'w str>,
     /// The subcommand.
-    pub(crate) subcommand: Option<&'w str>,
+    pub subcommand: Option<&'w str>,
     /// The words behind it.
-    pub(crate) arguments: &'w [Word],
+    pub arguments: &'w [Word],
     /// Where its repository or its files are, or what it does, is not fixed in the text or in no usual place.
     pub(crate) is_elsewhere: bool,
     /// The text does not fix where it is told to work.
-    pub(crate) dir_is_open: bool,
+    pub dir_is_open: bool,
     /// It is told of a repository that is in no `.git`, or could be.
     in_other_repository: bool,
 }
@@ -44,7 +45,7 @@ const LEADING: &[&str] = &["--git-dir", "--work-tree", "--shallow-file", "--bare
 
 impl<'w> GitCall<'w> {
     /// Reads the words behind `git`.
-    pub(crate) fn of(words: &'w [Word]) -> Self {
+    pub fn of(words: &'w [Word]) -> Self {
         let mut call = Self::default();
         let mut rest = words;
         while let Some((word, behind)) = rest.split_first() {
@@ -108,7 +109,7 @@ impl<'w> GitCall<'w> {
     }
 
     /// Whether it is one of these subcommands.
-    pub(crate) fn is(&self, subcommands: &[&str]) -> bool {
+    pub fn is(&self, subcommands: &[&str]) -> bool {
         self.subcommand.is_some_and(|name| subcommands.contains(&name))
     }
 
@@ -214,7 +215,7 @@ impl<'w> GitCall<'w> {
 
     /// The repositories that something is sent to, or that are asked for more than their objects: their own hooks and
     /// configuration then run programs. Those that get a name for later are among them.
-    pub(crate) fn receivers(&self) -> Vec<String> {
+    pub fn receivers(&self) -> Vec<String> {
         let given =
             |long: &str| self.values("", long, "").into_iter().map(Option::unwrap_or_default);
         let verb = self.literals().iter().find(|text| !text.starts_with('-')).copied();
@@ -419,7 +420,7 @@ fn is_among(text: &str, letters: &str, valued: &str) -> bool {
 }
 
 /// Whether the address of a repository is a path; the one that git is in has protected hooks.
-pub(crate) fn is_path(address: &str) -> bool {
+pub fn is_path(address: &str) -> bool {
     let address = address.trim_matches(['"', '\'']);
     let host = address.split('/').next().unwrap_or(address);
     let is_path = address.contains('/') || address.starts_with(['.', '~']);
@@ -439,10 +440,9 @@ fn is_helper_address(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shell;
 
     fn words(source: &str) -> Vec<Word> {
-        shell::parse(source).commands.remove(0).words
+        ona_shell::parse(source).commands.remove(0).words
     }
 
     #[test]

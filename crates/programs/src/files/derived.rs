@@ -1,23 +1,24 @@
 //! Files whose names a program makes from others: backups, what it unpacks beside a packed file, parts of a file, what it
 //! fetches.
 
+use ona_shell::Word;
+
 use super::{Access, Copied, Operand, Touched, files_named};
+use crate::arguments::{Arguments, Kind};
 use crate::commands::base_name;
-use crate::programs::{Arguments, Kind};
-use crate::shell::Word;
 
 /// A file that is written because another is changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Derived {
+pub struct Derived {
     /// The other.
-    pub(crate) from: Operand,
+    pub from: Operand,
     /// How its name is made.
-    pub(crate) how: Naming,
+    pub how: Naming,
 }
 
 /// How a name is made from another.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Naming {
+pub enum Naming {
     /// This is put behind it; or a `*` in this stands for it.
     Backup(String),
     /// A file is packed or unpacked, and this is the ending of packed ones.
@@ -29,7 +30,7 @@ const BARE_ENDINGS: &[&str] = &["-gz", "-z", "_z"];
 
 impl Naming {
     /// The names that a name may become. With a slash one is from where the program runs, else it is beside the other.
-    pub(crate) fn names(&self, name: &str) -> Vec<String> {
+    pub fn names(&self, name: &str) -> Vec<String> {
         match self {
             Self::Backup(pattern) if pattern.contains('*') => vec![pattern.replace('*', name)],
             Self::Backup(suffix) => vec![format!("{name}{suffix}")],
@@ -334,10 +335,9 @@ fn downloads(name: &str, arguments: &Arguments, touched: &mut Touched) {
 mod tests {
     use super::*;
     use crate::files::touched;
-    use crate::shell;
 
     fn of(source: &str) -> Touched {
-        touched(&shell::parse(source).commands.remove(0).words)
+        touched(&ona_shell::parse(source).commands.remove(0).words)
     }
 
     #[test]
