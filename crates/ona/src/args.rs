@@ -290,6 +290,10 @@ pub enum Command {
         json: bool,
     },
 
+    /// Show how strongly this machine can confine commands
+    #[command(subcommand)]
+    Sandbox(Sandbox),
+
     /// Print the JSON Schemas of ona's interfaces
     #[command(subcommand)]
     Schema(Schema),
@@ -337,6 +341,24 @@ pub enum Command {
     ScriptedModel {
         /// A file with one answer per line: {"text": …, "calls": [{"id": …, "tool": …, "input": {…}}], "pause_ms": …}
         replies: PathBuf,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Sandbox {
+    /// List the levels, whether each works here, and why not
+    ///
+    /// Each level is tried with a real command. What was found is kept until the machine starts again.
+    #[command(
+        after_help = "Examples:\n  ona sandbox status\n  ona sandbox status --fresh\n  ona sandbox status --json | jq .best"
+    )]
+    Status {
+        /// Try every level again
+        #[arg(long)]
+        fresh: bool,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
     },
 }
 

@@ -26,6 +26,7 @@ mod plan;
 mod plugin;
 mod print;
 mod repl;
+mod sandbox;
 mod schema;
 mod serve;
 mod sessions;
@@ -124,6 +125,7 @@ fn dispatch(cli: &Cli) -> Result<ExitCode, CliError> {
         Some(Command::Plugin(command)) => plugin::run(options, command),
         Some(Command::Agents { json }) => extend::agents(options, *json),
         Some(Command::Skills { json }) => extend::skills(options, *json),
+        Some(Command::Sandbox(command)) => sandbox::run(command),
         Some(Command::Schema(Schema::Hooks { output, order })) => schema::hooks(*output, *order),
         Some(Command::Help { name, json }) => help::run(name, *json),
         Some(Command::TaskHost) => helpers::task_host(),

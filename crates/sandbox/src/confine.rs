@@ -4,6 +4,7 @@
 //! the kernel. None of them decides anything: whoever builds a confinement does.
 
 pub mod bwrap;
+pub mod known;
 #[cfg(target_os = "linux")]
 pub mod landlock;
 mod limits;

@@ -49,6 +49,7 @@ mod prune;
 mod read;
 mod repl;
 mod roles;
+mod sandbox;
 mod search;
 mod secrets;
 mod serve;
