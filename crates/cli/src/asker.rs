@@ -9,7 +9,6 @@ use ona_front::{
     AskRequest, ClientHandle, Event, Field, HumanAnswer, Op, Wants, answered, chosen, fields,
     listed, questions,
 };
-use ona_tools::misfit;
 use serde_json::{Map, Value};
 use tokio::sync::mpsc::UnboundedReceiver;
 
@@ -110,8 +109,9 @@ fn permission(request: &AskRequest) -> std::io::Result<HumanAnswer> {
         0 => String::new(),
         _ => format!("[a]lways ({} → {ALWAYS_IN}), ", rows(&rules.join(", "), 4)),
     };
+    let links: String = request.links.iter().map(|link| format!("\n{}", rows(link, 4))).collect();
     let question = format!(
-        "\n{}\n{}\n[y]es, [n]o, {always}or type what to tell the agent: ",
+        "\n{}{links}\n{}\n[y]es, [n]o, {always}or type what to tell the agent: ",
         call_view::call(&request.tool, &request.input),
         rows(&request.reason, 6),
     );
@@ -197,12 +197,10 @@ fn elicited(request: &AskRequest) -> std::io::Result<HumanAnswer> {
                 return Ok(HumanAnswer::unasked("the terminal was closed"));
             }
             let value = field.value(&said);
-            let why = value.as_ref().and_then(|value| misfit(field.schema(), value));
-            match (value, why) {
-                (None, _) if field.takes(&said) => break,
-                (None, _) => asked = format!("Expected {wanted}\n: "),
-                (Some(_), Some(why)) => asked = format!("Invalid: {why}\n: "),
-                (Some(value), None) => {
+            match value {
+                None if field.takes(&said) => break,
+                None => asked = format!("Expected {wanted}\n: "),
+                Some(value) => {
                     given.insert(field.name.clone(), value);
                     break;
                 }

@@ -141,4 +141,12 @@ impl<O: Outside> Desk<O> {
         let text = text.trim_end().to_owned();
         if ok { Act::plain(text) } else { Act::error(text) }
     }
+
+    /// The same for words that are followed by what was typed: quotes hold words together.
+    pub(crate) async fn print_typed(&self, words: &[&str], typed: &str) -> Act {
+        let typed = ona_extensions::words(typed);
+        let words: Vec<&str> =
+            words.iter().copied().chain(typed.iter().map(String::as_str)).collect();
+        self.print(&words).await
+    }
 }

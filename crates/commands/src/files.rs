@@ -69,7 +69,7 @@ fn entries(whole: &Path, dir: &str, name: &str) -> Vec<String> {
     let mut found: Vec<String> = listed
         .flatten()
         .filter_map(|entry| {
-            let own = entry.file_name().into_string().ok()?;
+            let own = entry.file_name().into_string().ok().filter(|own| is_typable(own))?;
             let hidden = own.starts_with('.') && !name.starts_with('.');
             let end = if entry.path().is_dir() { "/" } else { "" };
             (own.starts_with(name) && !hidden).then(|| format!("{dir}{own}{end}"))
@@ -78,6 +78,11 @@ fn entries(whole: &Path, dir: &str, name: &str) -> Vec<String> {
     found.sort();
     found.truncate(OFFERED);
     found
+}
+
+/// Whether a name can stand in a prompt as it is.
+fn is_typable(name: &str) -> bool {
+    !name.contains(char::is_control)
 }
 
 /// A path as it is typed, from a directory; `~` is the user's home.
@@ -99,7 +104,8 @@ fn listed(root: &Path, with_ignored: bool) -> Vec<String> {
     let mut files = Vec::new();
     for entry in walk.build().flatten() {
         let Ok(path) = entry.path().strip_prefix(root) else { continue };
-        let Some(path) = path.to_str().filter(|path| !path.is_empty()) else { continue };
+        let path = path.to_str().filter(|path| !path.is_empty() && is_typable(path));
+        let Some(path) = path else { continue };
         let is_dir = entry.file_type().is_some_and(|kind| kind.is_dir());
         files.push(if is_dir { format!("{path}/") } else { path.to_owned() });
         if files.len() >= MAX_FILES {
@@ -142,7 +148,14 @@ mod tests {
     fn a_path_that_leaves_the_project_is_completed_too() {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().join("project");
-        for file in ["project/a.rs", "other/alpha.rs", "other/.hidden", "other/beta/x"] {
+        for file in [
+            "project/a.rs",
+            "other/alpha.rs",
+            "other/.hidden",
+            "other/beta/x",
+            "project/a\n.rs",
+            "other/a\x1b",
+        ] {
             let path = dir.path().join(file);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, "").unwrap();
@@ -155,6 +168,7 @@ mod tests {
         let whole = format!("{}/other/al", dir.path().display());
         assert_eq!(index.find(&root, None, &whole, false), [format!("{whole}pha.rs")]);
         assert_eq!(index.find(&root, None, "../none/", false), [""; 0]);
+        assert_eq!(index.find(&root, None, "a", false), ["a.rs"], "no name that cannot be typed");
     }
 
     #[test]

@@ -18,9 +18,11 @@ pub(crate) enum Mention {
     Call(&'static str, Value),
     /// An agent that is to be used.
     Agent(String),
+    /// What is written like a file and is none.
+    Missing(String),
 }
 
-/// What a prompt names that exists: from a directory and the home of the user, or among these servers and agents.
+/// What a prompt names: from a directory and the home of the user, or among these servers and agents.
 pub(crate) fn mentions(
     prompt: &str,
     from: (&Path, Option<&Path>),
@@ -28,8 +30,10 @@ pub(crate) fn mentions(
     agents: &[String],
 ) -> Vec<Mention> {
     let mut found = Vec::new();
-    for name in names_in(prompt) {
-        if let Some(mention) = meant(&name, from, servers, agents)
+    for (name, quoted) in names_in(prompt) {
+        let meant = meant(&name, from, servers, agents)
+            .or_else(|| missing(&name, quoted, from.0).map(Mention::Missing));
+        if let Some(mention) = meant
             && !found.contains(&mention)
             && found.len() < MAX_MENTIONS
         {
@@ -39,8 +43,8 @@ pub(crate) fn mentions(
     found
 }
 
-/// The words after an `@` that begins a word; in quotes, the text between them.
-fn names_in(prompt: &str) -> Vec<String> {
+/// The words after an `@` that begins a word, and whether they are in quotes: then it is the text between them.
+fn names_in(prompt: &str) -> Vec<(String, bool)> {
     let mut found = Vec::new();
     let mut before = ' ';
     let mut rest = prompt;
@@ -51,7 +55,8 @@ fn names_in(prompt: &str) -> Vec<String> {
             before = '@';
             continue;
         }
-        let name = match rest.strip_prefix('"') {
+        let quoted = rest.strip_prefix('"');
+        let name = match quoted {
             Some(quoted) => quoted.split('"').next().unwrap_or_default(),
             None => {
                 let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
@@ -59,7 +64,7 @@ fn names_in(prompt: &str) -> Vec<String> {
             }
         };
         if !name.is_empty() {
-            found.push(name.to_owned());
+            found.push((name.to_owned(), quoted.is_some()));
         }
         before = '@';
     }
@@ -84,9 +89,27 @@ fn meant(
         return Some(Mention::Agent(agent.to_owned()));
     }
     // Punctuation after a name belongs to the sentence, unless a file is called so.
-    let trimmed =
-        name.trim_end_matches([',', '.', ';', ':', '!', '?', ')', ']', '}', '\'', '`', '"']);
-    [name, trimmed].into_iter().find_map(|name| path_meant(name, cwd, home))
+    [name, without_punctuation(name)].into_iter().find_map(|name| path_meant(name, cwd, home))
+}
+
+fn without_punctuation(name: &str) -> &str {
+    name.trim_end_matches([',', '.', ';', ':', '!', '?', ')', ']', '}', '\'', '`', '"'])
+}
+
+/// The path that a name is written like. Names of people, packages (`@types/node`) and decorators are none.
+fn missing(name: &str, quoted: bool, cwd: &Path) -> Option<String> {
+    let name = without_punctuation(name);
+    let path = name.split_once("#L").map_or(name, |(path, _)| path);
+    if !quoted && path.contains(['(', '"', '<', '=']) {
+        return None;
+    }
+    let from_here = path.split_once('/').is_some_and(|(first, _)| cwd.join(first).is_dir());
+    let rooted = ["/", "./", "../", "~/"].iter().any(|root| path.starts_with(root));
+    let extension = Path::new(path).extension().is_some_and(|extension| {
+        (1..=4).contains(&extension.len())
+            && extension.to_str().is_some_and(|e| e.bytes().all(|b| b.is_ascii_alphanumeric()))
+    });
+    (quoted || rooted || from_here || extension).then(|| path.to_owned())
 }
 
 fn path_meant(name: &str, cwd: &Path, home: Option<&Path>) -> Option<Mention> {
@@ -144,7 +167,14 @@ mod tests {
         assert_eq!(found("look at @README.md, please"), [read("README.md")]);
         assert_eq!(found("(@README.md) and @README.md"), [read("README.md")]);
         assert_eq!(found("@\"src/a b.rs\""), [read("src/a b.rs")]);
-        assert_eq!(found("mail me@README.md @nobody @"), []);
+        assert_eq!(found("mail me@README.md @nobody @types/node @app.route(\"/x.md\") @"), []);
+        let missing = |name: &str| Mention::Missing(name.to_owned());
+        assert_eq!(found("see @READNE.md, twice @READNE.md"), [missing("READNE.md")]);
+        assert_eq!(
+            found("@src/none @./b @\"a b\""),
+            [missing("src/none"), missing("./b"), missing("a b")]
+        );
+        assert_eq!(found("@none.rs#L3-5"), [missing("none.rs")]);
         assert_eq!(
             found("@README.md#L2-4"),
             [Mention::Call(

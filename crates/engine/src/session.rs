@@ -262,13 +262,15 @@ impl SessionRef<'_> {
     }
 }
 
-/// The project is the conversation's directory, and the working directory is where the shell was left. If the project no
-/// longer exists, both are this directory.
+/// The project is the conversation's directory, and the working directory is where the shell was left: the project's
+/// rules govern what runs in it, and not what runs elsewhere. If the project no longer exists, both are this directory.
 fn place(seat: &Seat, here: &Path) -> Place {
-    let project = Path::new(&seat.project_dir);
-    let project = project.canonicalize().ok().filter(|dir| dir.is_dir());
-    let left_in = seat.cwd.as_ref().filter(|_| project.is_some());
-    let cwd = left_in.map_or_else(|| here.to_owned(), PathBuf::from);
-    let project_dir = project.unwrap_or_else(|| here.to_owned());
+    let project = Path::new(&seat.project_dir).canonicalize().ok().filter(|dir| dir.is_dir());
+    let project_dir = project.clone().unwrap_or_else(|| here.to_owned());
+    let cwd = match (&seat.cwd, project) {
+        (Some(left_in), Some(_)) => PathBuf::from(left_in),
+        (None, Some(project)) if !here.starts_with(&project) => project,
+        _ => here.to_owned(),
+    };
     Place { cwd, project_dir, additional_dirs: Vec::new(), home: None }
 }

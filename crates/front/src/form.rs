@@ -86,24 +86,25 @@ impl Field {
         }
     }
 
-    /// The schema of its value.
-    pub fn schema(&self) -> &Value {
-        &self.schema
-    }
-
     /// The value of a text; the default if it is empty, `None` if it is not one.
     pub fn value(&self, said: &str) -> Option<Value> {
         match said.trim() {
             "" => Some(self.schema["default"].clone()).filter(|usual| !usual.is_null()),
-            said => field_value(said, &self.schema),
+            said => field_value(said, &self.schema).filter(|value| self.fits(value)),
         }
+    }
+
+    /// Whether a value meets the schema: its format, length or range. A schema that cannot be used demands nothing.
+    fn fits(&self, value: &Value) -> bool {
+        let options = jsonschema::options().offline().should_validate_formats(true);
+        options.build(&self.schema).map_or(true, |schema| schema.is_valid(value))
     }
 
     /// The value of what was chosen; `None` if that is nothing.
     fn chosen(&self, values: &[String]) -> Option<Value> {
         match self.schema["type"].as_str() {
             Some("array") if values.is_empty() && !self.needed => None,
-            Some("array") => Some(values.into()),
+            Some("array") => Some(values.into()).filter(|value| self.fits(value)),
             Some("boolean") => values.first().map(|value| (value == "true").into()),
             _ => values.first().map(|value| value.as_str().into()),
         }
@@ -123,7 +124,7 @@ pub fn form_answer(fields: &[Field], given: &[Given]) -> Result<Value, usize> {
             Given::Typed(said) => (field.value(said), field.takes(said)),
             Given::Chosen(values) => {
                 let value = field.chosen(values);
-                let taken = value.is_some() || !field.needed;
+                let taken = value.is_some() || (values.is_empty() && !field.needed);
                 (value, taken)
             }
         };
@@ -154,16 +155,42 @@ fn wanted(field: &Value) -> String {
     let several = field["type"] == "array";
     let choices = choices(if several { &field["items"] } else { field });
     let names: Vec<&str> = choices.iter().map(|(_, name)| *name).collect();
-    match field["type"].as_str() {
-        _ if several && !names.is_empty() => {
-            format!("any of {}, comma-separated", names.join(", "))
+    let range = |least: &str, most: &str| -> Option<String> {
+        match (field[least].as_f64(), field[most].as_f64()) {
+            (Some(least), Some(most)) => Some(format!("{least} to {most}")),
+            (Some(least), None) => Some(format!("at least {least}")),
+            (None, Some(most)) => Some(format!("at most {most}")),
+            (None, None) => None,
         }
-        _ if !names.is_empty() => format!("one of {}", names.join(", ")),
-        Some("boolean") => "yes or no".to_owned(),
-        Some("integer") => "a whole number".to_owned(),
-        Some("number") => "a number".to_owned(),
-        Some("array") => "comma-separated words".to_owned(),
-        _ => "text".to_owned(),
+    };
+    let (what, limits) = match field["type"].as_str() {
+        _ if several && !names.is_empty() => {
+            (format!("any of {}, comma-separated", names.join(", ")), range("minItems", "maxItems"))
+        }
+        _ if !names.is_empty() => (format!("one of {}", names.join(", ")), None),
+        Some("boolean") => ("yes or no".to_owned(), None),
+        Some("integer") => ("a whole number".to_owned(), range("minimum", "maximum")),
+        Some("number") => ("a number".to_owned(), range("minimum", "maximum")),
+        Some("array") => ("comma-separated words".to_owned(), range("minItems", "maxItems")),
+        _ => {
+            let limits = range("minLength", "maxLength").map(|range| format!("{range} characters"));
+            (format_words(field["format"].as_str()).to_owned(), limits)
+        }
+    };
+    match limits {
+        Some(limits) => format!("{what}, {limits}"),
+        None => what,
+    }
+}
+
+/// A format of text, in words.
+fn format_words(format: Option<&str>) -> &'static str {
+    match format {
+        Some("date") => "a date such as 2026-11-18",
+        Some("date-time") => "a time such as 2026-11-18T14:30:00Z",
+        Some("email") => "an email address",
+        Some("uri") => "a URL such as https://example.com",
+        _ => "text",
     }
 }
 
@@ -279,6 +306,43 @@ mod tests {
         assert_eq!(value("a, b", several.clone()), Some(json!(["a", "b"])));
         assert_eq!(value("a, c", several.clone()), None);
         assert_eq!(wanted(&several), "any of a, b, comma-separated");
+    }
+
+    #[test]
+    fn a_field_takes_what_its_schema_allows() {
+        let one = |schema: Value| fields(&json!({"properties": {"x": schema}})).remove(0);
+        for (schema, wanted, good, bad) in [
+            (json!({"format": "date"}), "a date such as 2026-11-18", "2024-02-29", "2026-02-29"),
+            (
+                json!({"format": "date-time"}),
+                "a time such as 2026-11-18T14:30:00Z",
+                "2026-11-18T14:30:00+01:00",
+                "2026-11-18",
+            ),
+            (json!({"format": "email"}), "an email address", "a@b.example", "a"),
+            (json!({"format": "uri"}), "a URL such as https://example.com", "https://x.y/z", "x"),
+            (json!({"minLength": 2, "maxLength": 3}), "text, 2 to 3 characters", "abc", "abcd"),
+            (json!({"type": "integer", "minimum": 1}), "a whole number, at least 1", "1", "0"),
+            (json!({"type": "number", "maximum": 1.5}), "a number, at most 1.5", "1.5", "1.6"),
+        ] {
+            let mut schema = schema;
+            if schema["type"].is_null() {
+                schema["type"] = "string".into();
+            }
+            let field = one(schema);
+            assert_eq!(field.wanted, wanted);
+            assert!(field.takes(good) && field.takes(""), "{wanted}: {good}");
+            assert!(!field.takes(bad), "{wanted}: {bad}");
+        }
+        let items = json!({"type": "string", "enum": ["a", "b"]});
+        let two = one(json!({"type": "array", "items": items, "minItems": 2}));
+        let chosen = |all: &[&str]| {
+            let given = Given::Chosen(all.iter().map(|one| (*one).to_owned()).collect());
+            form_answer(std::slice::from_ref(&two), &[given])
+        };
+        assert_eq!(chosen(&["a"]), Err(0));
+        assert_eq!(chosen(&[]), Ok(json!({})), "it is not needed");
+        assert_eq!(chosen(&["a", "b"]), Ok(json!({"x": ["a", "b"]})));
     }
 
     #[test]

@@ -144,6 +144,9 @@ pub struct AskRequest {
     /// What a check of the input has found, such as whether a plan has success criteria.
     #[serde(default)]
     pub checks: Vec<String>,
+    /// Names in the call that are links, and where they lead.
+    #[serde(default)]
+    pub links: Vec<String>,
     /// Rules that would answer it from now on.
     pub suggestions: Vec<RuleValue>,
     /// The file that an "always" is written to.
@@ -172,6 +175,7 @@ impl AskRequest {
             place: String::new(),
             diff: None,
             checks: Vec::new(),
+            links: Vec::new(),
             suggestions: Vec::new(),
             always_in: String::new(),
             agent: None,

@@ -38,7 +38,7 @@ fn difference(judged: &Effects, now: &Effects) -> String {
     }
 }
 
-fn targets(effects: &Effects) -> impl Iterator<Item = &Target> {
+pub(super) fn targets(effects: &Effects) -> impl Iterator<Item = &Target> {
     let lists =
         [&effects.writes, &effects.reads, &effects.redirected, &effects.fed, &effects.named];
     let trees = effects.trees.iter().map(|tree| &tree.root);

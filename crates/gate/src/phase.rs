@@ -11,8 +11,8 @@ pub(super) fn forbids(standing: Standing, facts: Facts, tool: &str) -> Option<St
         standing.phase == Phase::Planning && !standing.approved_plan && facts.denied_in_planning;
     forbidden.then(|| {
         format!(
-            "{tool} is denied while the conversation is in planning and no plan is approved: finish the \
-             plan and have it approved first"
+            "{tool} is denied while the conversation is in planning and no plan is approved: present a plan \
+             with ExitPlanMode, and work begins when the user approves it"
         )
     })
 }

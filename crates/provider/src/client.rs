@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
 use crate::credential::Credentials;
 use crate::failure::{AskError, FailedAttempt, Failure, FailureWord, Remedy};
-use crate::http::{ConfigurationError, Line, Transport};
+use crate::http::{ConfigurationError, Line, Transport, describe};
 use crate::live::{Listener, Live};
 use crate::message::{Answer, Request};
 use crate::model::ProviderKind;
@@ -30,6 +31,11 @@ pub struct Client {
     /// Whether the server accepts `stream_options`; learned from its answers.
     stream_options: AtomicBool,
 }
+
+/// The server does not answer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Unreachable(String);
 
 /// What was tried so far.
 #[derive(Default)]
@@ -189,6 +195,22 @@ impl Client {
         });
         tokio::time::sleep(delay).await;
         Ok(())
+    }
+
+    /// The server's address, without a path.
+    pub fn server(&self) -> String {
+        self.line.url.origin().ascii_serialization()
+    }
+
+    /// Whether the server answers at all, and how fast. No credential is sent, and any status counts as an answer.
+    pub async fn reach(&self, limit: Duration) -> Result<Duration, Unreachable> {
+        let mut url = self.line.url.clone();
+        url.set_path("/");
+        let start = Instant::now();
+        match self.line.client.head(url).timeout(limit).send().await {
+            Ok(_) => Ok(start.elapsed()),
+            Err(error) => Err(Unreachable(self.line.masks.apply(describe(&error.without_url())))),
+        }
     }
 
     /// Where the credential comes from.

@@ -51,7 +51,7 @@ mod wire;
 
 #[doc(hidden)]
 pub use attempt::read_stream;
-pub use client::Client;
+pub use client::{Client, Unreachable};
 pub use credential::{Credential, CredentialError, Credentials, Fetching, Fixed};
 pub use failure::{AskError, Failure, FailureWord};
 pub use history::{History, Written};

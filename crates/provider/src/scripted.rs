@@ -201,6 +201,10 @@ async fn answer(
     shared: &Shared,
 ) -> io::Result<hyper::Response<Body>> {
     let (head, body) = request.into_parts();
+    // Asks for nothing, only whether somebody answers.
+    if head.method == hyper::Method::HEAD {
+        return Ok(hyper::Response::new(Body::new([])));
+    }
     let body = body.collect().await.map_err(io::Error::other)?;
     let started = Instant::now();
     let recorded = Recorded::new(&head, &body.to_bytes());

@@ -268,9 +268,16 @@ impl Store {
     }
 }
 
-/// A typed line without the value of a setting that may be a secret: variables, headers, and helpers for keys. Nothing
-/// in the value itself tells that it is one.
+/// A typed line without what may be a secret: the values of variables, headers and helpers for keys, and the words that
+/// add a server. Nothing in a value itself tells that it is one.
 fn without_secret(text: &str) -> &str {
+    let adds_server = |text: &str| {
+        let mut words = text.split_whitespace();
+        (words.next(), words.next()) == (Some("/mcp"), Some("add"))
+    };
+    if adds_server(text) {
+        return "/mcp add ";
+    }
     let setting = ["/config ", "/settings "].iter().find_map(|name| text.strip_prefix(name));
     let Some((key, value)) = setting.and_then(|setting| setting.split_once('=')) else {
         return text;
@@ -305,7 +312,8 @@ mod tests {
     fn the_value_of_a_secret_setting_is_not_kept() {
         assert_eq!(without_secret("/config env.FOO_TOKEN=x=y"), "/config env.FOO_TOKEN=");
         assert_eq!(without_secret("/settings apiKeyHelper=echo k"), "/settings apiKeyHelper=");
-        for kept in ["/config theme=dark", "/config env", "env.X=1 is wrong"] {
+        assert_eq!(without_secret("/mcp  add x -e TOKEN=y -- run"), "/mcp add ");
+        for kept in ["/mcp", "/mcp list", "/config theme=dark", "/config env", "env.X=1 is wrong"] {
             assert_eq!(without_secret(kept), kept);
         }
     }

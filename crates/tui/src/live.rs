@@ -251,13 +251,13 @@ impl Live {
         indented(rows.into_iter().skip(skip).collect(), "  ", "  ")
     }
 
-    /// The row with the spinner.
+    /// The row with the spinner, and the key that interrupts.
     pub fn spinner(
         &self,
         columns: usize,
         look: &Look<'_>,
-        now: Instant,
-        still: bool,
+        (now, still): (Instant, bool),
+        interrupt: &str,
     ) -> Option<Line<'static>> {
         let (since, what) = self.busy.as_ref()?;
         let elapsed = now.saturating_duration_since(*since);
@@ -275,7 +275,7 @@ impl Live {
         };
         let tokens = self.counted + (self.streamed / CHARS_PER_TOKEN) as u64;
         let rest = format!(
-            " ({}s · {} tokens · esc to interrupt)",
+            " ({}s · {} tokens · {interrupt} to interrupt)",
             elapsed.as_secs(),
             short_number(tokens)
         );

@@ -130,6 +130,9 @@ impl<O: Outside> Console<O> {
                     );
                     agent.add_context(text, "mention").map_err(|error| error.to_string())
                 }
+                Mention::Missing(path) => {
+                    Err(format!("@{path} is not attached: there is no such file"))
+                }
             };
             if let Err(error) = done {
                 self.front.warn(error);

@@ -165,10 +165,7 @@ pub(super) async fn mcp<O: Outside>(desk: &Desk<O>, arguments: &str) -> Result<A
             return Ok(confirm(question, "", format!("/mcp remove {YES} {rest}")));
         }
         ("login" | "logout" | "enable" | "disable" | "get" | "list" | "add" | "remove", rest) => {
-            let arguments = format!("{word} {}", confirmed(rest).1);
-            let words: Vec<&str> =
-                std::iter::once("mcp").chain(arguments.split_whitespace()).collect();
-            let act = desk.print(&words).await;
+            let act = desk.print_typed(&["mcp", word], confirmed(rest).1).await;
             if word == "login" || word == "logout" {
                 let _ = pool.reconnect(name).await;
             }
@@ -256,9 +253,6 @@ pub(super) async fn plugin<O: Outside>(desk: &Desk<O>, arguments: &str) -> Act {
     if !word.is_empty() && !PLUGIN_WORDS.contains(&word) {
         return Act::error(format!("unknown argument `{word}`: {}", PLUGIN_WORDS.join(", ")));
     }
-    let words: Vec<&str> = match word {
-        "" => vec!["plugin", "list"],
-        word => ["plugin", word].into_iter().chain(rest.split_whitespace()).collect(),
-    };
-    desk.print(&words).await
+    let word = if word.is_empty() { "list" } else { word };
+    desk.print_typed(&["plugin", word], rest).await
 }

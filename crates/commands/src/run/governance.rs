@@ -91,11 +91,7 @@ pub(super) async fn intent<O: Outside>(
             })
         }
         "list" | "show" | "add" | "set" | "lint" | "status" | "scope" | "check" | "map"
-        | "init" => {
-            let mut words = vec!["intent", word];
-            words.extend(rest.split_whitespace());
-            Ok(desk.print(&words).await)
-        }
+        | "init" => Ok(desk.print_typed(&["intent", word], rest).await),
         word => {
             let id = if word == "select" { rest } else { word };
             if id.is_empty() {

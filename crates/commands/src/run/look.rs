@@ -1,6 +1,7 @@
 //! Commands that show something.
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use ona_front::{Choice, Menu, MenuItem};
 
@@ -11,6 +12,9 @@ use crate::desk::{CommandError, Desk};
 use crate::outside::{Outside, Printed};
 use crate::status::SANDBOX;
 use crate::table::{COMMANDS, Meaning, find, name_of};
+
+/// How long `/status` waits for the model's server.
+const REACH_LIMIT: Duration = Duration::from_secs(3);
 
 /// What can be typed at the beginning of a prompt.
 const PREFIXES: &str = "\
@@ -129,7 +133,8 @@ pub(super) fn sandbox<O: Outside>(desk: &Desk<O>) -> Act {
 pub(super) async fn status<O: Outside>(desk: &Desk<O>) -> Result<Act, CommandError> {
     let model = desk.model();
     let provider = model.model.provider.to_string();
-    let credential = desk.printed(&["auth", "status", "--provider", &provider]).await.text;
+    let auth = ["auth", "status", "--provider", &provider];
+    let (credential, reached) = tokio::join!(desk.printed(&auth), model.client.reach(REACH_LIMIT));
     let gate = &desk.session.gate;
     let name = desk.store().session(desk.session_id())?.and_then(|row| row.name);
     let name = name.map(|name| format!(" ({name})")).unwrap_or_default();
@@ -141,6 +146,11 @@ pub(super) async fn status<O: Outside>(desk: &Desk<O>) -> Result<Act, CommandErr
         model.model.wire,
         effort.unwrap_or_default()
     );
+    let reached = match reached {
+        Ok(time) => format!("answers in {} ms", time.as_millis()),
+        Err(error) => format!("cannot be reached: {error}"),
+    };
+    let _ = writeln!(text, "server    {} ({reached})", model.client.server());
     let _ = writeln!(text, "mode      {}", desk.mode());
     let _ = writeln!(text, "phase     {}", gate.record.standing()?.phase);
     let _ = writeln!(text, "directory {}", gate.place().cwd.display());
@@ -155,7 +165,7 @@ pub(super) async fn status<O: Outside>(desk: &Desk<O>) -> Result<Act, CommandErr
     let sources: Vec<String> = gate.layers().iter().map(|layer| layer.source.to_string()).collect();
     let sources = if sources.is_empty() { "no files".to_owned() } else { sources.join(", ") };
     let _ = writeln!(text, "settings  {sources}");
-    let _ = write!(text, "\ncredential\n{}", credential.trim_end());
+    let _ = write!(text, "\ncredential\n{}", credential.text.trim_end());
     Ok(Act::plain(text))
 }
 

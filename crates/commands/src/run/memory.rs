@@ -28,8 +28,7 @@ pub(super) async fn memory<O: Outside>(
         ("forget", "") => Ok(Act::error("which memory? /memory forget ID; /memory lists them")),
         ("forget", rest) => forget(desk, rest).await,
         ("show" | "list" | "search" | "add", _) => {
-            let words = std::iter::once("memory").chain(arguments.split_whitespace());
-            Ok(desk.print(&words.collect::<Vec<_>>()).await)
+            Ok(desk.print_typed(&["memory"], arguments).await)
         }
         (other, _) => Ok(Act::error(format!(
             "unknown argument `{other}`: edit FILE, show ID, forget ID, search WORDS, add TITLE, list"

@@ -63,6 +63,10 @@ pub(super) fn export<O: Outside>(desk: &Desk<O>, arguments: &str) -> Result<Act,
         "ona-{}.txt",
         &desk.session_id().as_str()[..8.min(desk.session_id().as_str().len())]
     );
+    let text = plain_text(desk)?;
+    if text.trim().is_empty() {
+        return Ok(Act::plain("nothing to export: nothing was said yet"));
+    }
     if arguments.is_empty() {
         let item = |label: &str, choice: Choice| MenuItem {
             label: label.to_owned(),
@@ -87,10 +91,6 @@ pub(super) fn export<O: Outside>(desk: &Desk<O>, arguments: &str) -> Result<Act,
             ],
             ..Menu::default()
         }));
-    }
-    let text = plain_text(desk)?;
-    if text.trim().is_empty() {
-        return Ok(Act::plain("nothing to export: nothing was said yet"));
     }
     if arguments == CLIPBOARD {
         let reply = Reply::Plain { text: "copied the conversation to the clipboard".to_owned() };

@@ -1,21 +1,29 @@
 //! Questions of other stages: PermissionRequest hooks answer first, then the human.
 
+use ona_effects::path::Target;
 use ona_front::{AskRequest, Event, Human, HumanAnswer, StageAnswer, Wants};
 use ona_store::{Decision, StoreError};
 use ona_tools::Asks;
-use ona_types::PermissionUpdate;
 use ona_types::gate::{Answer, Judging, Mode, Said, SettledBy, Stage, StageName, Verdict};
 use ona_types::hook::{HookDetail, RequestDecision};
+use ona_types::{PermissionUpdate, RuleValue};
 use serde_json::{Value, json};
 
 use crate::file_diff::{masked, uncut_diff};
 use crate::governance::Kept;
 use crate::judgement::{Consent, Judgement, ReplacedBy, open_question};
+use crate::moved::targets;
 use crate::plan_check::success_criteria;
 use crate::rule_words;
 
 /// The limit for suggested rules: nobody reads more before choosing "always".
 const MAX_SUGGESTIONS: usize = 5;
+
+/// The limit for links that are named.
+const MAX_LINKS: usize = 5;
+
+/// Links in these directories are not named: only the administrator makes them, and `/bin/sh` is one.
+const SYSTEM: [&str; 5] = ["/bin", "/lib", "/lib64", "/sbin", "/usr"];
 
 /// Larger files are not compared for the human.
 const MAX_SHOWN_FILE: u64 = 4 << 20;
@@ -126,8 +134,13 @@ fn settles(call: &Judgement<'_>, consent: &Consent, so_far: &[Answer]) -> bool {
 
 fn request(call: &Judgement<'_>, open: &Answer) -> AskRequest {
     let mut suggestions = call.gate.governance.suggestions(&call.as_call());
+    // A rule with a line break cannot be shown as it is written.
+    let unshown = |rule: &RuleValue| rule.to_string().contains(char::is_control);
     // Or what no rule can express.
-    if suggestions.len() > MAX_SUGGESTIONS || call.tool.facts().asks != Asks::ByRules {
+    if suggestions.len() > MAX_SUGGESTIONS
+        || call.tool.facts().asks != Asks::ByRules
+        || suggestions.iter().any(unshown)
+    {
         suggestions.clear();
     }
     let wants = match call.tool.facts().asks {
@@ -152,7 +165,8 @@ fn told(answer: &Answer) -> StageAnswer {
     }
 }
 
-/// Adds what a human should see before they decide: what would become of the file, and what a check of a plan finds.
+/// Adds what a human should see before they decide: what would become of the file, what a check of a plan finds, and
+/// where links lead.
 fn describe(call: &Judgement<'_>, request: &mut AskRequest) {
     if let [target] = call.effects.writes.as_slice() {
         let old = ona_files::read_at_most(&target.real, MAX_SHOWN_FILE).ok().flatten();
@@ -164,6 +178,28 @@ fn describe(call: &Judgement<'_>, request: &mut AskRequest) {
     if let Some(plan) = call.tool.plan(&call.input) {
         request.checks = vec![success_criteria(&plan).to_string()];
     }
+    request.links = links(call);
+}
+
+/// Where the names of a call lead that are links, or go through one.
+fn links(call: &Judgement<'_>) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    let told = |target: &&Target| {
+        target.named != target.real && !SYSTEM.iter().any(|dir| target.named.starts_with(dir))
+    };
+    for target in targets(&call.effects).filter(told) {
+        let (named, real) = (target.named.display(), target.real.display());
+        let link = call.gate.masked(&format!("{named} leads to {real}"));
+        if !found.contains(&link) {
+            found.push(link);
+        }
+    }
+    let more = found.len().saturating_sub(MAX_LINKS);
+    found.truncate(MAX_LINKS);
+    if more > 0 {
+        found.push(format!("{more} more names lead elsewhere"));
+    }
+    found
 }
 
 /// PermissionRequest hooks may answer before the human is asked.

@@ -66,6 +66,27 @@ fn rows_made_with_the_sqlite3_shell_are_joined() {
 }
 
 #[test]
+fn a_conversation_of_another_directory_goes_on_there() {
+    let project = project();
+    let [there, here] = ["there", "here"].map(|name| project.path(name));
+    for (dir, word) in [(&there, "a"), (&here, "b")] {
+        std::fs::create_dir_all(dir.join(".claude")).unwrap();
+        let settings = json!({"permissions": {"deny": [format!("Bash(echo {word})")]}});
+        std::fs::write(dir.join(".claude/settings.json"), settings.to_string()).unwrap();
+    }
+    let eval = |command: &str, rest: &[&str]| {
+        let mut ona = project.eval_command("Bash", &json!({"command": command}));
+        ona_testkit::report(ona.arg("--trust").args(rest))
+    };
+    eval("true", &["--cwd", "there"]);
+    let conversation = project.sql("SELECT id FROM conversations").remove(0);
+    let joined = ["--cwd", "here", "--conversation", &conversation];
+    assert_eq!(eval("pwd", &joined).content, format!("{}\n", there.display()));
+    assert!(eval("echo a", &joined).is_error, "its own rules");
+    assert_eq!(eval("echo b", &joined).content, "b\n", "not those of here");
+}
+
+#[test]
 fn a_conversation_that_does_not_exist_is_a_usage_error() {
     let project = project();
     let mut command = project.eval_command("Bash", &json!({"command": "echo hi"}));

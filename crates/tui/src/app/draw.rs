@@ -1,6 +1,6 @@
 //! The live rows: what runs, the prompt or what lies over it, and the status below.
 
-use ona_editor::keymap::Context;
+use ona_editor::keymap::{Action, Context};
 use ona_editor::vim::Mode;
 use ona_front::Op;
 use ona_render::text::{plain, truncate, width};
@@ -63,12 +63,23 @@ impl App {
         frame
     }
 
+    /// The one key that interrupts now. In vim's INSERT mode, Esc only leaves that mode.
+    fn interrupt_key(&self) -> String {
+        let inserts = self.vim.as_ref().is_some_and(|vim| vim.mode() == Mode::Insert);
+        let cancel = self.keymap.key_for(Context::Chat, Action::ChatCancel);
+        let cancel = cancel.filter(|key| !(inserts && key == "escape"));
+        let key = cancel.or_else(|| self.keymap.key_for(Context::Global, Action::AppInterrupt));
+        key.map_or_else(String::new, |key| key.replace("escape", "esc"))
+    }
+
     /// What runs.
     fn top(&self, room: usize) -> Vec<Line<'static>> {
         let look = self.look();
         let still = self.preferences.prefers_reduced_motion;
         let mut foot = Vec::new();
-        if let Some(spinner) = self.live.spinner(self.columns, &look, self.now, still) {
+        let interrupt = self.interrupt_key();
+        let spinner = self.live.spinner(self.columns, &look, (self.now, still), &interrupt);
+        if let Some(spinner) = spinner {
             foot.push(Line::default());
             if self.preferences.verbose {
                 foot.extend(self.live.thinking_rows(self.columns, 4, &look));

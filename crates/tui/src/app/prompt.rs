@@ -153,6 +153,8 @@ impl App {
                 "" => self.say(NoteKind::Info, "type what is to be remembered after the #"),
                 text => self.give(content, Op::Remember { text: text.to_owned() }),
             }
+        } else if self.facts.slash_commands && trimmed == "/" {
+            self.say(NoteKind::Info, "/help lists the commands");
         } else if self.facts.slash_commands && trimmed.starts_with('/') && is_command(trimmed) {
             self.give(content, Op::Command { line: trimmed.to_owned() });
         } else {

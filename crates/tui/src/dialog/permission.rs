@@ -1,6 +1,6 @@
 //! Whether a call may run: what it would do, where, which stage asks and why.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 use crossterm::event::{KeyCode, KeyEvent};
 use ona_front::{AskRequest, HumanAnswer, StageAnswer};
@@ -29,9 +29,9 @@ enum Room {
     Enough,
     /// For one row of the reason, and no hint.
     Less,
-    /// The rules of "always" stand with what is asked about.
+    /// The rules of "always" are shown when it is chosen, in place of what is asked about.
     Little,
-    /// So do the reason and the checks.
+    /// The reason and the checks stand with what is asked about.
     Least,
 }
 
@@ -42,6 +42,17 @@ impl Room {
     fn body(self) -> usize {
         if self < Self::Little { 3 } else { 2 }
     }
+}
+
+/// What stands between the title and the answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shown {
+    /// What is asked about.
+    Asked,
+    /// What the stages said.
+    Stages,
+    /// The rules of "always", before it is an answer where they have no other room.
+    Rules,
 }
 
 /// What can be chosen.
@@ -62,15 +73,16 @@ pub struct PermissionDialog {
     selected: usize,
     /// What the agent is told with a no.
     words: Option<TextField>,
-    /// What the stages said is shown in place of what is asked about.
-    explains: bool,
+    shown: Shown,
+    /// The room at last.
+    room: Cell<Room>,
     scrolled: Scrolled,
     /// The rows between the title and the answers, and what they were drawn for.
     drawn: RefCell<Option<(Drawn, Vec<Line<'static>>)>>,
 }
 
-/// What rows are drawn for: columns, room, how much of that, and whether the stages are shown.
-type Drawn = (usize, usize, Room, bool);
+/// What rows are drawn for: columns, rows, how much room that is, and what is shown.
+type Drawn = (usize, usize, Room, Shown);
 
 impl PermissionDialog {
     pub(super) fn new(request: AskRequest) -> Self {
@@ -86,7 +98,8 @@ impl PermissionDialog {
         let selected = options.len() - 1;
         let (words, scrolled) = (None, Scrolled::default());
         let drawn = RefCell::default();
-        Self { request, options, selected, words, explains: false, scrolled, drawn }
+        let (shown, room) = (Shown::Asked, Cell::new(Room::Enough));
+        Self { request, options, selected, words, shown, room, scrolled, drawn }
     }
 
     pub(super) fn is_typing(&self) -> bool {
@@ -101,7 +114,14 @@ impl PermissionDialog {
         self.options.contains(&Offer::YesAndEdits)
     }
 
-    fn answer(&self, option: Offer) -> DialogOutcome {
+    fn answer(&mut self, option: Offer) -> DialogOutcome {
+        if option == Offer::Always && self.room.get() >= Room::Little && self.shown != Shown::Rules
+        {
+            self.shown = Shown::Rules;
+            self.scrolled = Scrolled::default();
+            self.selected = self.options.iter().position(|one| *one == option).unwrap_or_default();
+            return DialogOutcome::Open;
+        }
         DialogOutcome::Answered(match option {
             Offer::Yes => HumanAnswer::yes(),
             Offer::Always => self.request.always(),
@@ -152,17 +172,20 @@ impl PermissionDialog {
             return DialogOutcome::Open;
         }
         if is_ctrl(key, 'e') {
-            self.explains = !self.explains && !self.request.answers.is_empty();
+            self.shown = match self.shown {
+                Shown::Stages => Shown::Asked,
+                _ if self.request.answers.is_empty() => Shown::Asked,
+                _ => Shown::Stages,
+            };
             self.scrolled = Scrolled::default();
             return DialogOutcome::Open;
         }
         let has = |wanted: Offer| self.options.contains(&wanted);
+        let (always, edits) = (has(Offer::Always), has(Offer::YesAndEdits));
         match (key.code, letter(key)) {
             (_, Some('y' | 'Y')) => return self.answer(Offer::Yes),
-            (_, Some('a' | 'A')) if has(Offer::Always) => return self.answer(Offer::Always),
-            (_, Some('e' | 'E')) if has(Offer::YesAndEdits) => {
-                return self.answer(Offer::YesAndEdits);
-            }
+            (_, Some('a' | 'A')) if always => return self.answer(Offer::Always),
+            (_, Some('e' | 'E')) if edits => return self.answer(Offer::YesAndEdits),
             (_, Some('n' | 'N')) | (KeyCode::Esc, _) => return self.answer(Offer::No),
             (KeyCode::Enter, _) => return self.answer(self.options[self.selected]),
             (KeyCode::Tab, _) => self.words = Some(TextField::default()),
@@ -191,10 +214,11 @@ impl PermissionDialog {
         let fits =
             |room: &&Room| 1 + room.body() + self.foot(columns, **room, look).0.len() <= most;
         let room = *ROOMS.iter().find(fits).unwrap_or(&Room::Least);
+        self.room.set(room);
         let (foot, cursor) = self.foot(columns, room, look);
         let mut rows = vec![self.title(columns, look)];
         let left = most.saturating_sub(foot.len() + 1).max(1);
-        let key = (columns, left, room, self.explains);
+        let key = (columns, left, room, self.shown);
         let mut drawn = self.drawn.borrow_mut();
         // A large change is not drawn anew with every frame.
         if drawn.as_ref().is_none_or(|(known, _)| *known != key || !self.is_large()) {
@@ -213,7 +237,7 @@ impl PermissionDialog {
         diff.is_some_and(|diff| diff.added + diff.removed > LARGE)
     }
 
-    /// What is scrolled: what is asked about, or what the stages said, and what has no room below.
+    /// What is scrolled: what is asked about, what the stages said or the rules, and what has no room below.
     fn middle(
         &self,
         columns: usize,
@@ -221,8 +245,13 @@ impl PermissionDialog {
         room: Room,
         look: &Look<'_>,
     ) -> Vec<Line<'static>> {
-        if self.explains {
-            return self.stage_rows(columns, look);
+        match self.shown {
+            Shown::Stages => return self.stage_rows(columns, look),
+            Shown::Rules => {
+                let (label, _) = self.label(Offer::Always, Room::Enough);
+                return text_rows(&label, columns, look, Role::Text);
+            }
+            Shown::Asked => {}
         }
         let mut body = self.body(columns, look);
         if body.len() > left
@@ -235,10 +264,6 @@ impl PermissionDialog {
         let about = about.map_or_else(Vec::new, |about| text_rows(about, columns, look, Role::Dim));
         if body.len() + about.len() <= left {
             body.extend(about);
-        }
-        if room >= Room::Little && self.options.contains(&Offer::Always) {
-            let (label, _) = self.label(Offer::Always, Room::Enough);
-            body.extend(text_rows(&label, columns, look, Role::Dim));
         }
         if room == Room::Least {
             body.extend(self.checks(columns, look));
@@ -263,7 +288,10 @@ impl PermissionDialog {
             let text = truncate(&one_line(check), columns);
             Line::from(Span::styled(text, look.theme.style(role)))
         };
-        self.request.checks.iter().map(row).collect()
+        let links = self.request.links.iter();
+        // Whole: the end is where it leads.
+        let links = links.flat_map(|link| text_rows(&one_line(link), columns, look, Role::Warning));
+        self.request.checks.iter().map(row).chain(links).collect()
     }
 
     fn why(&self, columns: usize, most: usize, look: &Look<'_>) -> Vec<Line<'static>> {
@@ -302,10 +330,10 @@ impl PermissionDialog {
             cursor = Some((foot.len(), column));
             foot.push(row);
         } else if room == Room::Enough {
-            let explain = match (self.request.answers.is_empty(), self.explains) {
-                (true, _) => "",
-                (false, false) => " · Ctrl+E: what each stage said",
-                (false, true) => " · Ctrl+E: back",
+            let explain = match self.shown {
+                Shown::Stages => " · Ctrl+E: back",
+                _ if self.request.answers.is_empty() => "",
+                _ => " · Ctrl+E: what each stage said",
             };
             let hint = format!("Tab: no, and say what to do instead{explain}");
             foot.push(Line::from(Span::styled(
@@ -364,15 +392,20 @@ impl PermissionDialog {
 
     fn label(&self, option: Offer, room: Room) -> (String, &'static str) {
         match option {
-            Offer::Always if room >= Room::Little => ("Yes, always (as above)".to_owned(), "a"),
+            Offer::Always if room >= Room::Little => match self.shown {
+                Shown::Rules => ("Yes, always (as above)".to_owned(), "a"),
+                _ => ("Yes, always (shows the rule)".to_owned(), "a"),
+            },
             Offer::Yes => ("Yes".to_owned(), "y"),
             Offer::YesAndEdits => ("Yes, and accept edits from then on".to_owned(), "e"),
             Offer::No => ("No".to_owned(), "n, Esc"),
             Offer::Always => {
                 let rules: Vec<String> =
                     self.request.suggestions.iter().map(ToString::to_string).collect();
-                let rules = one_line(&rules.join(", "));
-                (format!("Yes, always: {rules} → {}", one_line(&self.request.always_in)), "a")
+                // As it is written: spaces are not folded.
+                let label =
+                    format!("Yes, always: {} → {}", rules.join(", "), self.request.always_in);
+                (plain(&label).into_owned(), "a")
             }
         }
     }

@@ -307,11 +307,16 @@ fn every_answer_is_in_sight_in_the_lowest_terminals() {
         for wanted in ["Allow Bash?", "1. Yes", "2. Yes, always", "3. No"] {
             assert!(first.contains(wanted), "{wanted} at {columns}×{height}:\n{first}");
         }
-        // The rest can be scrolled to.
+        // The rest can be scrolled to, and where "always" has no room, it shows its rules first.
         let mut seen = first;
-        for _ in 0..20 {
-            stage.press("pagedown");
-            seen.push_str(&stage.text());
+        for shows_rules in [false, true] {
+            if shows_rules && !seen.contains("always: Bash(") {
+                stage.press("a");
+            }
+            for _ in 0..20 {
+                seen.push_str(&stage.text());
+                stage.press("pagedown");
+            }
         }
         let seen: String = seen.split_whitespace().collect();
         for wanted in ["gitcommit-amfix", "--workspace", ".claude/settings.loc", "rules:norule"] {
@@ -325,6 +330,28 @@ fn a_question_in_a_low_terminal() {
     let mut stage = Stage::at_work(40, 12);
     stage.hears(ask(wordy()));
     insta::assert_snapshot!(stage.text());
+}
+
+#[test]
+fn in_a_low_terminal_always_shows_its_rule_first() {
+    for (columns, height) in [(80, 6), (40, 12)] {
+        let mut stage = Stage::at_work(columns, height);
+        let request = wordy();
+        stage.hears(ask(request.clone()));
+        stage.take_sent();
+        stage.press("a");
+        let answers = |stage: &mut Stage| {
+            stage.take_sent().into_iter().find_map(|op| match op {
+                Op::Answer { answer, .. } => Some(answer),
+                _ => None,
+            })
+        };
+        assert_eq!(answers(&mut stage), None, "{columns}x{height}");
+        let shown = stage.text();
+        assert!(shown.contains("always: Bash(git commit"), "{columns}x{height}: {shown}");
+        stage.press("a");
+        assert_eq!(answers(&mut stage), Some(request.always()), "{columns}x{height}");
+    }
 }
 
 fn with_answers() -> AskRequest {

@@ -82,6 +82,11 @@ fn status_tells_everything_but_secrets() {
     }
     assert!(shown.contains(project.database().to_str().unwrap()), "{shown}");
     assert!(!shown.contains(KEY), "{shown}");
+    let address = server.base_url();
+    assert!(shown.contains(&format!("server    {address} (answers in ")), "{shown}");
+    drop(server);
+    ready(&pty);
+    answers(&pty, "/status", &format!("server    {address} (cannot be reached: "));
 }
 
 #[test]

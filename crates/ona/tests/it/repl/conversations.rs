@@ -254,6 +254,8 @@ fn export_writes_the_conversation_and_overwrites_nothing() {
     let project = project();
     let server = model([bash("toolu_e", "echo leaves"), Reply::say("A tree.")]);
     let pty = start(&project, &server, &["--allowedTools", "Bash"]);
+    answers(&pty, "/export", "nothing to export");
+    ready(&pty);
     answers(&pty, "plant a tree", "A tree.");
     ready(&pty);
     answers(&pty, "/export tree.txt", "wrote ");

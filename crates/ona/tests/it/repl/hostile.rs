@@ -62,14 +62,18 @@ fn a_command_in_a_dialog_does_not_act_and_hides_nothing() {
 #[test]
 fn names_of_files_and_questions_do_not_act() {
     let project = project();
-    fs::write(project.path("x\x1b]0;EVIL-TITLE\x07y.txt"), "x").unwrap();
+    // A name with control characters is not offered; one that only looks odd is.
+    for name in ["x\x1b]0;EVIL-TITLE\x07y.txt", "x\u{202e}\u{200b}.txt"] {
+        fs::write(project.path(name), "x").unwrap();
+    }
     let questions = json!({"questions": [{"question": format!("Which {EVIL}?"), "header": "\x1b[31mRED",
         "options": [{"label": format!("A{EVIL}"), "description": EVIL}, {"label": "B", "description": ""}]}]});
     let server =
         model([Reply::new().call("toolu_q", "AskUserQuestion", questions), Reply::say("Done.")]);
     let pty = start(&project, &server, &[]);
     pty.send("@x");
-    pty.wait_for("❯ x");
+    let shown = pty.wait_for("❯ x");
+    assert!(!shown.contains("EVIL"), "{shown}");
     pty.key(Key::Ctrl('u'));
     ready(&pty);
     pty.line("go");

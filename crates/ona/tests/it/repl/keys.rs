@@ -33,6 +33,22 @@ fn at_work_seconds_and_tokens_are_shown_and_esc_interrupts() {
 }
 
 #[test]
+fn with_vim_the_key_is_named_that_interrupts_now() {
+    let project = project();
+    let server = model([bash("toolu_keys_vim", "touch begun; sleep 600")]);
+    let pty = start(&project, &server, &["--allowedTools", "Bash"]);
+    answers(&pty, "/vim", "vim");
+    ready(&pty);
+    pty.line("go");
+    until("the command", || project.path("begun").exists());
+    pty.wait_for("ctrl+c to interrupt");
+    pty.key(Key::Esc);
+    pty.wait_for("esc to interrupt");
+    pty.key(Key::Esc);
+    pty.wait_whole("interrupted");
+}
+
+#[test]
 fn esc_interrupts_a_model_that_speaks() {
     let project = project();
     let story = "a very long story ".repeat(200);

@@ -17,6 +17,20 @@ fn offered(pty: &Pty) -> Vec<String> {
 }
 
 #[test]
+fn a_slash_alone_is_no_prompt() {
+    let (project, server) = (project(), model([]));
+    let pty = start(&project, &server, &[]);
+    pty.send("/");
+    pty.wait_for("❯ /help");
+    pty.key(Key::Esc);
+    pty.wait_until(|screen| !screen.contains("❯ /help"));
+    pty.key(Key::Enter);
+    pty.wait_whole("/help lists the commands\n");
+    ready(&pty);
+    assert!(server.requests().is_empty());
+}
+
+#[test]
 fn the_menu_filters_by_name_word_and_alias() {
     let project = project();
     let pty = start_alone(&project);

@@ -291,3 +291,38 @@ fn a_signal_is_no_humans_decision() {
         .sql("SELECT decision, json_extract(reason_json, '$.decided.by') FROM tool_permission_log");
     assert_eq!(decided, ["deny|headless"]);
 }
+
+#[test]
+fn a_rule_that_cannot_be_shown_as_it_is_is_not_offered() {
+    let project = project();
+    let input = json!({"file_path": project.path("x\n  1. Yes (y)\n"), "content": "new\n"});
+    let server = model([Reply::new().call("toolu_w", "Write", input), Reply::say("Done.")]);
+    let pty = start(&project, &server, &[]);
+    pty.line("go");
+    let shown = pty.wait_for("❯ 2. No");
+    assert!(!shown.contains("always"), "{shown}");
+}
+
+#[test]
+fn a_link_is_shown_with_where_it_leads() {
+    let project = project();
+    let outside = tempfile::tempdir().unwrap();
+    let target = outside.path().join("target.txt");
+    fs::write(&target, "old\n").unwrap();
+    std::os::unix::fs::symlink(&target, project.path("link.txt")).unwrap();
+    let input = json!({"file_path": project.path("link.txt"), "content": "new\n"});
+    let read = json!({"file_path": project.path("link.txt")});
+    let server = model([
+        Reply::new().call("toolu_r", "Read", read),
+        Reply::new().call("toolu_link", "Write", input),
+        Reply::say("Done."),
+    ]);
+    let pty = start(&project, &server, &[]);
+    let leads = format!("link.txt leads to {}", target.display());
+    pty.line("go");
+    let shown = pty.wait_for("Allow Read?");
+    assert!(shown.contains(&leads), "{shown}");
+    pty.send("y");
+    let shown = pty.wait_for("Allow Write?");
+    assert!(shown.contains(&leads), "{shown}");
+}

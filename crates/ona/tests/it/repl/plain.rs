@@ -62,12 +62,14 @@ fn the_same_commands_work_and_lists_are_numbered() {
     pty.line("/status");
     pty.wait_for("ANTHROPIC_API_KEY (a key)");
     pty.line("/export");
-    pty.wait_for("a number and Enter");
-    pty.key(Key::Enter);
+    pty.wait_for("nothing to export");
     pty.line("/model opus");
     pty.wait_for("the model is claude-opus-4");
     pty.line("hello");
     pty.wait_for("Opus here.");
+    pty.line("/export");
+    pty.wait_for("a number and Enter");
+    pty.key(Key::Enter);
     pty.line("!echo $((40 + 2))");
     pty.wait_for("  42");
     pty.line("# plain is fine");

@@ -130,7 +130,7 @@ fn answers_are_rendered() {
     let server = model([Reply::say(text)]);
     let pty = start(&project, &server, &[]);
     pty.line("show me");
-    pty.wait_whole("fn main() {}");
+    pty.wait_whole("│ 1 ");
     ready(&pty);
     let shown = pty.whole();
     assert!(!shown.contains("**") && !shown.contains("```") && !shown.contains("|---|"), "{shown}");
