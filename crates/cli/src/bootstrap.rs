@@ -67,6 +67,7 @@ pub fn core_with(cli: &Options, store: Store) -> Result<Core, CliError> {
         },
         config,
         moved: Default::default(),
+        machine: env::machine(store.path()),
         host: Host {
             program,
             child_env,

@@ -25,6 +25,7 @@ use ona_hooks::Timeouts;
 use ona_policy::Scope;
 use ona_policy::secrets::holds_secret;
 use ona_repo::Disk;
+use ona_sandbox::confine::Machine;
 use ona_tools::ToolSettings;
 use ona_types::CREDENTIAL_VARIABLES;
 use ona_web::{WebAccess, WebProxies};
@@ -382,6 +383,19 @@ pub fn own_program() -> Result<(PathBuf, bool), CliError> {
     let is_on_path =
         found.is_some_and(|found| real(&found).is_some() && real(&found) == real(&own));
     Ok((own, is_on_path))
+}
+
+/// What this machine has for a sandbox; what is found out is kept beside the record.
+pub fn machine(record: &Path) -> Machine {
+    let state = record.parent().filter(|dir| dir.is_absolute()).map(Path::to_owned);
+    let temporary = std::env::temp_dir();
+    let temporary = temporary.canonicalize().unwrap_or(temporary);
+    Machine::new(state.unwrap_or_default(), search_path(), temporary)
+}
+
+/// Where programs are looked for.
+pub fn search_path() -> OsString {
+    std::env::var_os(PATH.name).unwrap_or_default()
 }
 
 /// Whether PATH has a program of this name.

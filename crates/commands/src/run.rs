@@ -74,7 +74,7 @@ pub(crate) async fn run<O: Outside>(
         Run::OutputStyle => Ok(configuration::output_style(desk, arguments)),
         Run::Keybindings => configuration::keybindings(desk, arguments),
         Run::TerminalSetup => Ok(look::terminal_setup()),
-        Run::Sandbox => Ok(look::sandbox(desk)),
+        Run::Sandbox => Ok(look::sandbox(desk, arguments)),
         Run::Status => look::status(desk).await,
         Run::Doctor => look::doctor(desk).await,
         Run::ReleaseNotes => Ok(Act::text(desk.outside.release_notes())),

@@ -16,9 +16,6 @@ const COMMAND_TIMEOUT: Duration = Duration::from_secs(5);
 /// How much of its output is read.
 const COMMAND_OUTPUT: usize = 64 * 1024;
 
-/// The level of the sandbox: there is none yet.
-pub(crate) const SANDBOX: &str = "none";
-
 /// The state of a session.
 pub(crate) fn status(session: &Session, model: &ModelHandle) -> Result<Status, StoreError> {
     let gate = &session.gate;
@@ -36,7 +33,7 @@ pub(crate) fn status(session: &Session, model: &ModelHandle) -> Result<Status, S
         intent,
         bead: None,
         mode: gate.mode(),
-        sandbox: SANDBOX.to_owned(),
+        sandbox: gate.governance.sandbox_level().0.to_string(),
         provider: model.model.provider.to_string(),
         model: model.model.wire.clone(),
         effort: model.effort.effort().map(|effort| effort.as_str().to_owned()),

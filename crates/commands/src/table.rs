@@ -315,7 +315,7 @@ pub const COMMANDS: &[Command] = &[
     ),
     at_once("vim", &[], "", "Switch vim keys on or off", Run::Vim),
     at_once("output-style", &[], "[style]", "Set the style of replies", Run::OutputStyle),
-    at_once("sandbox", &[], "", "Show the sandbox of commands", Run::Sandbox),
+    at_once("sandbox", &[], "[on|off]", "Show the sandbox of commands, or switch it", Run::Sandbox),
     at_once("login", &[], "", "Sign in", Run::Login),
     at_once("logout", &[], "", "Sign out", Run::Logout),
     at_once("trust", &[], "", "Show what is trusted in this folder", Run::Trust),

@@ -108,6 +108,7 @@ impl Bench {
             },
             config,
             moved: Default::default(),
+            machine: Default::default(),
         });
         Self { engine, dir }
     }

@@ -56,7 +56,7 @@ impl Judgement<'_> {
         let ruling = self.gate.governance.permissions.judge(&self.as_call());
         let theirs = match &ruling.by {
             By::Rules(rules) => rules.iter().any(|rule| rule.source.scope != Scope::Builtin),
-            By::Mode(_) => true,
+            By::Mode(_) | By::Sandbox => true,
             By::Opaque(_) => false,
         };
         (ruling.behavior == Behavior::Allow && theirs).then(|| rule_words::ruling(&ruling).0)
@@ -169,7 +169,9 @@ impl Judgement<'_> {
             StageName::Intent => return detail.to_string(),
             StageName::Phase => GateKind::PhaseDenied,
             StageName::Rules | StageName::Human => GateKind::PermissionDenied,
-            StageName::Input | StageName::Hooks | StageName::Tasks => return reason.to_owned(),
+            StageName::Input | StageName::Hooks | StageName::Sandbox | StageName::Tasks => {
+                return reason.to_owned();
+            }
         };
         if self.gate.workspace.is_none() {
             return reason.to_owned();

@@ -277,6 +277,7 @@ impl Judgement<'_> {
         let host = &self.gate.governance.host;
         let images = self.gate.keeps_files.then(|| PreImages::read(&self.effects, host));
         let mut output = self.run(permit).await;
+        self.note_sandbox(&output);
         self.noted.stop = self.noted.stop.take().or(output.stop.take());
         // Changes of a command are compared before hooks run, those of a tool after them.
         if let Some(tree) = before.take_if(|before| before.is_tree()) {

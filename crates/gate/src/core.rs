@@ -1,5 +1,6 @@
 //! What every session of a process shares.
 
+use ona_sandbox::confine::Machine;
 use ona_store::{Store, StoreError};
 use ona_tools::{Host, ToolSettings};
 use ona_types::trust::{TrustRecord as _, TrustedContent};
@@ -21,6 +22,8 @@ pub struct Core {
     pub config: Config,
     /// Commands that the user moved into the background.
     pub moved: MovedTasks,
+    /// What this machine has for a sandbox.
+    pub machine: Machine,
 }
 
 impl Core {

@@ -11,12 +11,15 @@ use std::sync::Arc;
 use ona_hooks::{HookHost, HookLayer, HookPlane, HookWarning, collect};
 use ona_policy::secrets::Redactor;
 use ona_policy::{Anchors, Call, Permissions, Scope, Source};
+use ona_sandbox::confine::Confined;
 use ona_store::{Seat, StoreError};
 use ona_tools::{Host, Place};
 use ona_types::{PermissionMode, RuleValue, UpdateDestination};
 use serde_json::{Map, Value};
 
 use super::core::Core;
+use super::sandbox::Runs;
+use super::sandbox::terms::Terms;
 use basis::{Basis, Derived};
 use ona_config::Config;
 use ona_config::servers::{self, PluginServers, Servers};
@@ -33,6 +36,9 @@ pub enum GovernanceError {
     /// The record failed.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The settings want a sandbox, and there is none.
+    #[error("{0}")]
+    NoSandbox(String),
     /// The folder contains something that would run, and it is not trusted.
     #[error("{} is not trusted. It contains {}", request.root.display(), what.join(", "))]
     Untrusted {
@@ -137,6 +143,8 @@ pub struct Governance {
     pub host: Host,
     /// Masks secrets.
     pub redactor: Redactor,
+    /// How commands are confined.
+    pub sandbox: Terms,
     core: Arc<Core>,
     place: Place,
     basis: Basis,
@@ -187,13 +195,15 @@ impl Governance {
         warnings.extend(refused.iter().filter(|one| !told(one)).map(ToString::to_string));
         let Derived { permissions, place, warnings: more } = basis.derive(place);
         warnings.extend(more);
+        let (sandbox, more) = Terms::of(&basis.layers, &basis.roots);
+        warnings.extend(more);
         let redactor = redactor(config, &basis.secrets, &basis.layers);
         let (host, hook_host, problems) = hosts(core, &basis, &merged, &redactor);
         warnings.extend(problems);
         let hooks = HookPlane::new(entries, hook_host, Anchors::of(permissions.around()));
         let permissions = Arc::new(permissions);
         let core = Arc::clone(core);
-        Self {
+        let mut governance = Self {
             permissions,
             hooks,
             plugins,
@@ -201,6 +211,7 @@ impl Governance {
             unread,
             host,
             redactor,
+            sandbox,
             core,
             place,
             basis,
@@ -208,6 +219,22 @@ impl Governance {
             partly,
             agreements,
             written: Vec::new(),
+        };
+        governance.confine_hooks();
+        governance
+    }
+
+    /// Confines the hooks, if the settings say so.
+    fn confine_hooks(&mut self) {
+        if !self.sandbox.enabled || !self.sandbox.hooks {
+            return;
+        }
+        match self.confined() {
+            Runs::Inside(confined, _) => self.hooks.confine(Confined::clone(&confined)),
+            Runs::Outside(why, _) | Runs::Refused(why) => {
+                self.warnings.push(format!("sandbox.hooks has no effect: {why}"));
+            }
+            Runs::Nothing => {}
         }
     }
 
@@ -226,6 +253,16 @@ impl Governance {
     /// The directories it applies to.
     pub fn place(&self) -> &Place {
         &self.place
+    }
+
+    /// What the process shares.
+    pub(crate) fn core(&self) -> &Core {
+        &self.core
+    }
+
+    /// The conversation, as a name of a file.
+    pub(crate) fn conversation(&self) -> &str {
+        &self.basis.conversation
     }
 
     /// The file that an "always" is written to.
@@ -284,6 +321,7 @@ impl Governance {
         let AgentTerms { place, modes, hooks, worktree } = terms;
         let mut basis = self.basis.clone();
         basis.outputs = self.core.host.outputs_of(&theirs.session);
+        basis.conversation = theirs.conversation.file_name();
         let mine = self.permissions.mode();
         basis.mode = Some(modes.iter().fold(mine, |one, other| basis::stricter(one, *other)));
         basis.worktrees.extend(worktree.map(Path::to_owned));
@@ -401,6 +439,7 @@ fn hosts(
         allowed_urls: settings.allowed_http_hook_urls.clone(),
         allowed_env: settings.http_hook_allowed_env_vars.clone(),
         variable: Box::new(config.variable),
+        confined: None,
         redactor: redactor.clone(),
     };
     (host, hook_host, warnings)

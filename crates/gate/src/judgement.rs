@@ -20,6 +20,7 @@ use tracing::debug;
 use super::Gate;
 use super::intents::Governed;
 use super::intents::metadata::bare;
+use super::sandbox::Runs;
 
 /// What is recorded with a call besides the stages' answers.
 #[derive(Debug, Default)]
@@ -103,6 +104,8 @@ pub struct Judgement<'g> {
     pub rewrote: BTreeSet<i64>,
     /// Who has approved it.
     pub consent: Option<Consent>,
+    /// How its command would run.
+    pub runs: Runs,
 }
 
 impl<'g> Judgement<'g> {
@@ -130,6 +133,7 @@ impl<'g> Judgement<'g> {
             replaced_by: None,
             rewrote: BTreeSet::new(),
             consent: None,
+            runs: Runs::default(),
         }
     }
 
@@ -140,6 +144,7 @@ impl<'g> Judgement<'g> {
             facts: self.tool.facts().for_rules(),
             input: &self.input,
             effects: &self.effects,
+            confines: self.confines(),
         }
     }
 

@@ -23,6 +23,7 @@ pub mod phase;
 mod plan_check;
 pub mod rule_words;
 mod run;
+pub mod sandbox;
 pub mod servers;
 pub mod services;
 pub mod settle;

@@ -44,6 +44,9 @@ pub fn ruling(ruling: &Ruling<'_>) -> (String, Value) {
                 None => (words, json!({"mode": mode})),
             }
         }
+        By::Sandbox => {
+            (format!("{verb} in the sandbox: no rule matches"), json!({"sandbox": true}))
+        }
         By::Opaque(why) => (format!("{verb}: {why}"), json!({"opaque": why})),
     }
 }

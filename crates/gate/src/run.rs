@@ -41,6 +41,7 @@ impl Judgement<'_> {
             redactor: gate.redactor(),
             settings: &gate.record.core.settings,
             host: &gate.governance.host,
+            confined: self.runs.confined(),
             cancel: self.cancel,
         };
         let input = self.input();

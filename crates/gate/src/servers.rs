@@ -165,7 +165,9 @@ impl Gate {
         tokens: Option<Arc<dyn TokenStore>>,
     ) -> Result<Arc<Pool>, StoreError> {
         let callbacks = Arc::new(GateCallbacks { gate: self.beside()? });
-        let options = PoolOptions { roots: self.roots(), tokens, ..PoolOptions::default() };
+        let confined = self.governance.confined_servers();
+        let options =
+            PoolOptions { roots: self.roots(), tokens, confined, ..PoolOptions::default() };
         Ok(Arc::new(Pool::start_with(specs, callbacks, options)))
     }
 

@@ -301,8 +301,13 @@ impl SessionServices for GateServices<'_> {
         // What it would touch is unknown: rules match the name.
         let effects = Effects::default();
         let (tool, facts, input) = (ruled.name.as_str(), ruled.facts, &ruled.input);
-        let ruling =
-            self.0.governance.permissions.judge(&Call { tool, facts, input, effects: &effects });
+        let ruling = self.0.governance.permissions.judge(&Call {
+            tool,
+            facts,
+            input,
+            effects: &effects,
+            confines: ona_policy::Confines::Nothing,
+        });
         ruling.behavior == Behavior::Deny && matches!(ruling.by, By::Rules(_))
     }
 

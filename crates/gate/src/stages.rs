@@ -6,6 +6,7 @@ mod input;
 mod intent;
 mod phase;
 mod rules;
+mod sandbox;
 mod tasks;
 
 use ona_store::StoreError;
@@ -23,6 +24,7 @@ fn pipeline<'a>() -> [&'a dyn Stage<Judgement<'a>>; STAGES.len()] {
         &intent::IntentStage,
         &rules::RulesStage,
         &human::HumanStage,
+        &sandbox::SandboxStage,
         &tasks::TasksStage,
     ]
 }

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use ona_sandbox::confine::Machine;
 use ona_store::{Join, Store};
 use ona_tools::{Host, Place, ToolSettings};
 use serde_json::Value;
@@ -42,6 +43,7 @@ impl World {
             },
             config: ona_config::testing::config(&home, settings),
             moved: Default::default(),
+            machine: Machine::new(root.clone(), Default::default(), root.clone()),
         });
         Self { core, project, _dir: dir }
     }

@@ -87,9 +87,9 @@ pub(crate) async fn run_command(
             args,
             cwd,
             env: environment(host, call, env),
-            // S0 §5.11: the whole environment.
-            credentials: true,
-            confined: None,
+            // S0 §5.11: the whole environment, unless the operator confines them.
+            credentials: host.confined.is_none(),
+            confined: host.confined.as_ref(),
             marker: Some(marker.clone()),
             stdin: format!("{input}\n").into_bytes(),
             timeout: limit,

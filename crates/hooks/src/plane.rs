@@ -9,8 +9,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use ona_effects::Effects;
 use ona_policy::secrets::Redactor;
-use ona_policy::{Anchors, Call, Rule, RuleFacts};
+use ona_policy::{Anchors, Call, Confines, Rule, RuleFacts};
 use ona_sandbox::Marker;
+use ona_sandbox::confine::Confined;
 use ona_types::hook::{HookBase, HookDetail, HookEvent, HookInput, HookInvocation};
 use ona_types::{Behavior, SessionId, ToolUseId};
 use serde_json::{Map, Value};
@@ -59,6 +60,8 @@ pub struct HookHost {
     pub allowed_env: Option<Vec<String>>,
     /// Looks a variable up.
     pub variable: Lookup,
+    /// What command hooks may touch; everything if `None`.
+    pub confined: Option<Confined>,
     /// Keeps secrets out of what hooks read, and out of what is kept of what they print.
     pub redactor: Redactor,
 }
@@ -98,6 +101,11 @@ const OWN_GATE: &str = "own_gate";
 static RUNS: AtomicU64 = AtomicU64::new(0);
 
 impl HookPlane {
+    /// Command hooks may touch only this.
+    pub fn confine(&mut self, confined: Confined) {
+        self.host.confined = Some(confined);
+    }
+
     /// Hooks in order, for a process and a project; `anchors` are those of `if` rules.
     pub fn new(entries: Vec<HookEntry>, host: HookHost, anchors: Anchors) -> Self {
         Self { entries, host, anchors }
@@ -150,7 +158,13 @@ impl HookPlane {
         let (Some((tool, input, _)), Some(about)) = (detail.tool_call(), about) else {
             return false;
         };
-        let call = Call { tool, facts: about.facts, input, effects: about.effects };
+        let call = Call {
+            tool,
+            facts: about.facts,
+            input,
+            effects: about.effects,
+            confines: Confines::Nothing,
+        };
         // Matched like a deny rule: a guard should rather run too often.
         Rule::parse(rule, Behavior::Deny, entry.source.clone(), &self.anchors)
             .is_ok_and(|(rule, _)| rule.hits(&call))

@@ -33,7 +33,10 @@ pub fn task_host() -> Result<ExitCode, CliError> {
         let ended = open().and_then(|store| store.task_has_ended(&spec.id));
         !ended.unwrap_or(false)
     };
-    let outcome = ona_tools::run_task(&spec, &wanted);
+    let (outcome, refused) = match ona_tools::run_task(&spec, &wanted) {
+        Ok((end, refused)) => (Ok(end), refused),
+        Err(error) => (Err(error), Vec::new()),
+    };
     let (exit_code, reason) = match &outcome {
         Ok(SupervisedEnd::Exited(code)) => (Some(*code), "exited"),
         Ok(SupervisedEnd::Signalled) => (None, "signalled"),
@@ -45,6 +48,8 @@ pub fn task_host() -> Result<ExitCode, CliError> {
     let end = TaskEnd { exit_code, reason: reason.to_owned() };
     let recorded = open().and_then(|store| {
         store.watch_task(&spec.session, &spec.call, &spec.started(), &owner)?;
+        let refused: Vec<Value> = refused.iter().map(|one| json!(one)).collect();
+        store.task_refused(&spec.session, &spec.id, &refused)?;
         store.finish_task(&spec.id, &end)
     });
     if let Err(error) = recorded {

@@ -42,6 +42,10 @@ use ona_cli::{CliError, output};
 use crate::args::{Cli, Command, Schema};
 
 fn main() -> ExitCode {
+    #[cfg(target_os = "linux")]
+    if let Some(code) = ona_sandbox::confine::enter_if_asked() {
+        return code;
+    }
     output::tell_panics();
     ona_sandbox::no_core_dumps();
     ona_sandbox::take_over();
@@ -125,7 +129,7 @@ fn dispatch(cli: &Cli) -> Result<ExitCode, CliError> {
         Some(Command::Plugin(command)) => plugin::run(options, command),
         Some(Command::Agents { json }) => extend::agents(options, *json),
         Some(Command::Skills { json }) => extend::skills(options, *json),
-        Some(Command::Sandbox(command)) => sandbox::run(command),
+        Some(Command::Sandbox(command)) => sandbox::run(options, command),
         Some(Command::Schema(Schema::Hooks { output, order })) => schema::hooks(*output, *order),
         Some(Command::Help { name, json }) => help::run(name, *json),
         Some(Command::TaskHost) => helpers::task_host(),

@@ -76,6 +76,7 @@ pub fn run(cli: &Options) -> Result<ExitCode, CliError> {
             credential: agent.credential_source().to_owned(),
             cwd: cwd.display().to_string(),
             mode: session.mode().to_string(),
+            sandbox: session.gate.governance.sandbox_level().0.to_string(),
             agent: session.agent_type_name(),
         };
         let asks = cli.ask.then(|| remote.clone());

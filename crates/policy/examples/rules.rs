@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 
 use ona_effects::path::Target;
 use ona_effects::{Effects, Surroundings};
-use ona_policy::{Anchors, Call, Permissions, Rule, RuleFacts, RuleSubject, Scope, Source};
+use ona_policy::{
+    Anchors, Call, Confines, Permissions, Rule, RuleFacts, RuleSubject, Scope, Source,
+};
 use ona_testkit::Disk;
 use ona_types::{Behavior, PermissionMode};
 use serde_json::json;
@@ -44,7 +46,13 @@ fn main() {
         "bash_us {}",
         judged(
             &permissions,
-            &Call { tool: "Bash", facts: RuleFacts::COMMAND, input: &input, effects: &bash }
+            &Call {
+                tool: "Bash",
+                facts: RuleFacts::COMMAND,
+                input: &input,
+                effects: &bash,
+                confines: Confines::Nothing
+            }
         )
     );
     let edit = Effects::replace(Target::of(&Disk, Path::new("/w/app"), "src/main.rs").unwrap());
@@ -52,7 +60,16 @@ fn main() {
     let edits = RuleFacts { subject: RuleSubject::Writes, ..RuleFacts::default() };
     println!(
         "edit_us {}",
-        judged(&permissions, &Call { tool: "Edit", facts: edits, input: &input, effects: &edit })
+        judged(
+            &permissions,
+            &Call {
+                tool: "Edit",
+                facts: edits,
+                input: &input,
+                effects: &edit,
+                confines: Confines::Nothing
+            }
+        )
     );
 }
 

@@ -15,7 +15,7 @@ mod store;
 mod subject;
 mod suggest;
 
-pub use permissions::{By, Call, Permissions, Ruling};
+pub use permissions::{By, Call, Confines, Permissions, RulePaths, Ruling, covered_by};
 pub use remedy::Change;
 pub use rule::{
     Anchors, Rule, RuleError, Scope, Source, TOOL_NAMES, server_tool_name, split_rules, tool_named,

@@ -2,7 +2,7 @@
 
 mod unclear;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use ona_types::{Behavior, PermissionMode};
 use serde_json::Value;
@@ -13,6 +13,18 @@ use crate::subject::{RuleFacts, RuleSubject};
 use ona_effects::path::Target;
 use ona_effects::shell::{self, Assignment, Command};
 use ona_effects::{Effects, Surroundings, why_git_is_not_free};
+
+/// What the system sees to, whatever a command does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Confines {
+    /// Nothing, or it does not count.
+    #[default]
+    Nothing,
+    /// Where it can write.
+    Writing,
+    /// The same, and that protected names in there stay as they are.
+    ProtectedToo,
+}
 
 /// A call to be judged.
 #[derive(Clone, Copy, Debug)]
@@ -25,6 +37,8 @@ pub struct Call<'a> {
     pub input: &'a Value,
     /// What it would touch.
     pub effects: &'a Effects,
+    /// What the sandbox sees to, where that is to replace questions.
+    pub confines: Confines,
 }
 
 /// What made a ruling.
@@ -34,6 +48,8 @@ pub enum By<'r> {
     Rules(Vec<&'r Rule>),
     /// No rule: the mode.
     Mode(PermissionMode),
+    /// No rule: the sandbox that it runs in.
+    Sandbox,
     /// The call cannot be judged with certainty, for this reason.
     Opaque(String),
 }
@@ -53,6 +69,21 @@ impl<'r> Ruling<'r> {
     fn new(behavior: Behavior, by: By<'r>) -> Self {
         Self { behavior, by, because: None }
     }
+}
+
+/// The paths that written rules are about.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RulePaths {
+    /// What may be written.
+    pub writable: Vec<PathBuf>,
+    /// What may not be written.
+    pub unwritable: Vec<PathBuf>,
+    /// What may not be read.
+    pub unreadable: Vec<PathBuf>,
+    /// Whether patterns say what else may not be read: [`Permissions::hides`] tells.
+    pub more_unreadable: bool,
+    /// Whether patterns say what else may not be written: [`Permissions::keeps`] tells.
+    pub more_unwritable: bool,
 }
 
 /// The rules in force and the mode.
@@ -117,6 +148,31 @@ impl Permissions {
         self.of(Behavior::Deny).any(|rule| rule.is_bare() && rule.names(tool, facts.subject))
     }
 
+    /// The paths that written rules are about, for a sandbox.
+    pub fn paths(&self) -> RulePaths {
+        let mut paths = RulePaths::default();
+        for rule in self.rules.iter().filter(|rule| rule.source.scope != Scope::Builtin) {
+            let Some((tool, shape)) = rule.path() else { continue };
+            match (rule.behavior, tool, shape.only()) {
+                (Behavior::Allow, "Edit", Some(path)) => paths.writable.push(path),
+                (Behavior::Deny, "Edit", Some(path)) => paths.unwritable.push(path),
+                (Behavior::Deny, "Read", Some(path)) => paths.unreadable.push(path),
+                (Behavior::Deny, "Read", None) => paths.more_unreadable = true,
+                (Behavior::Deny, "Edit", None) => paths.more_unwritable = true,
+                _ => {}
+            }
+        }
+        paths
+    }
+
+    /// Whether a written deny rule keeps this path from being changed.
+    pub fn keeps(&self, path: &Path) -> bool {
+        self.of(Behavior::Deny).any(|rule| {
+            rule.source.scope != Scope::Builtin
+                && rule.path().is_some_and(|(tool, shape)| tool == "Edit" && shape.fits(path))
+        })
+    }
+
     /// Whether a deny rule keeps this path from being read, shown or listed.
     pub fn hides(&self, path: &Path) -> bool {
         self.hiding().any(|(_, shape)| shape.fits(path))
@@ -145,7 +201,12 @@ impl Permissions {
     /// Judges a call.
     pub fn judge(&self, call: &Call<'_>) -> Ruling<'_> {
         for behavior in [Behavior::Deny, Behavior::Ask] {
-            if let Some(rule) = self.of(behavior).find(|rule| rule.hits(call)) {
+            // The question about every command is about one that is not confined.
+            let is_answered = |rule: &Rule| {
+                call.confines != Confines::Nothing && behavior == Behavior::Ask && rule.is_bare()
+            };
+            let hits = |rule: &&Rule| rule.hits(call) && !is_answered(rule);
+            if let Some(rule) = self.of(behavior).find(hits) {
                 let by_mode = self.by_mode(call);
                 // If the mode denies, a protected path is denied too.
                 if rule.source.scope == Scope::Builtin && by_mode == Behavior::Deny {
@@ -165,6 +226,12 @@ impl Permissions {
             return Ruling::new(Behavior::Allow, By::Rules(rules));
         }
         let behavior = self.by_mode(call);
+        if call.confines != Confines::Nothing
+            && behavior != Behavior::Allow
+            && self.mode != PermissionMode::Plan
+        {
+            return Ruling::new(Behavior::Allow, By::Sandbox);
+        }
         let because = match behavior {
             Behavior::Allow => None,
             Behavior::Ask | Behavior::Deny => why_git_is_not_free(call.effects, &self.around)
@@ -302,6 +369,21 @@ impl Permissions {
             Guard::None | Guard::Store(_) | Guard::OpenBelow { .. } => true,
         }
     }
+}
+
+/// The rule, one of several, because of which every command of a call is covered; `None` if one is not.
+pub fn covered_by<'r>(rules: &'r [Rule], effects: &Effects) -> Option<&'r Rule> {
+    if effects.opaque.is_some() || rules.is_empty() {
+        return None;
+    }
+    let covering = |command: &Command| {
+        rules.iter().find(|rule| rule.command().is_some_and(|shape| shape.covers(command)))
+    };
+    let mut first = None;
+    for command in effects.commands.iter().filter(|command| !command.words.is_empty()) {
+        first = first.or(Some(covering(command)?));
+    }
+    first
 }
 
 fn is_private_variable(assignment: &Assignment) -> bool {

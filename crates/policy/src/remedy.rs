@@ -69,7 +69,7 @@ impl Permissions {
                     tried = tried.without(&gone);
                     changes.extend(gone.into_iter().map(Change::Remove));
                 }
-                By::Mode(_) => {
+                By::Mode(_) | By::Sandbox => {
                     let rules = tried.suggestions(call);
                     if !rules.is_empty() {
                         let add =
@@ -116,7 +116,7 @@ impl Permissions {
         let ruling = self.judge(call);
         let used = match ruling.by {
             By::Rules(used) => used,
-            By::Mode(_) | By::Opaque(_) => {
+            By::Mode(_) | By::Sandbox | By::Opaque(_) => {
                 let turns = |mode: &PermissionMode| {
                     may(*mode) && self.in_mode(*mode).judge(call).behavior > Behavior::Allow
                 };
@@ -327,6 +327,7 @@ mod tests {
                 facts: RuleFacts::of_tool(tool),
                 input: &json!({}),
                 effects: &effects,
+                confines: crate::Confines::Nothing,
             };
             let found = permissions(rules, *mode).remedy(&call, |_| true);
             let found: Vec<String> = found.iter().map(words).collect();
@@ -342,6 +343,7 @@ mod tests {
             facts: RuleFacts::of_tool("Bash"),
             input: &json!({}),
             effects: &effects,
+            confines: crate::Confines::Nothing,
         };
         let found = permissions(&[], BypassPermissions).remedy(&call, |mode| mode == Plan);
         assert_eq!(found.iter().map(words).collect::<Vec<_>>(), ["mode plan"]);
@@ -381,7 +383,7 @@ mod tests {
         ) {
             let permissions = permissions(&rules, mode);
             let effects = effects(tool, text);
-            let call = Call { tool, facts: RuleFacts::of_tool(tool), input: &json!({}), effects: &effects };
+            let call = Call { tool, facts: RuleFacts::of_tool(tool), input: &json!({}), effects: &effects, confines: crate::Confines::Nothing };
             let before = permissions.judge(&call).behavior;
             let changes = permissions.remedy(&call, |_| true);
             prop_assert!(!changes.is_empty());

@@ -212,6 +212,7 @@ mod tests {
             facts: RuleFacts::of_tool("Bash"),
             input: &json!({}),
             effects: &effects,
+            confines: crate::Confines::Nothing,
         };
         permissions.suggestions(&call).iter().map(ToString::to_string).collect()
     }
@@ -267,6 +268,7 @@ mod tests {
                 facts: RuleFacts::of_tool(tool),
                 input: &json!({}),
                 effects: &effects,
+                confines: crate::Confines::Nothing,
             };
             permissions.suggestions(&call).iter().map(ToString::to_string).collect()
         };

@@ -14,7 +14,7 @@ use tokio::process::{Child, Command};
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::confine::{Confined, Placeholders};
+use crate::confine::{Confined, Held, Refused};
 use crate::handover::handed_over;
 use crate::kill::{Known, Marker, TERM_GRACE, kill_tree, signal_group};
 use crate::own_session::own_session;
@@ -79,6 +79,8 @@ pub struct ChildOutcome {
     pub stdout: Captured,
     /// Its standard error.
     pub stderr: Captured,
+    /// What its confinement refused it.
+    pub refused: Vec<Refused>,
 }
 
 /// A child that could not be started.
@@ -109,14 +111,14 @@ pub async fn run_observed(
 ) -> Result<ChildOutcome, SpawnError> {
     let spawn_error =
         |source| SpawnError { program: spec.program.to_owned(), cwd: spec.cwd.to_owned(), source };
-    let (command, _held) = match spec.confined {
+    let (command, held) = match spec.confined {
         Some(confined) => confined
             .command(spec.program, &spec.args, spec.cwd)
             .map_err(|error| spawn_error(io::Error::other(error)))?,
         None => {
             let mut command = std::process::Command::new(spec.program);
             command.args(&spec.args).current_dir(spec.cwd);
-            (command, Placeholders::default())
+            (command, Held::default())
         }
     };
     let mut command = Command::from(command);
@@ -135,6 +137,8 @@ pub async fn run_observed(
         .kill_on_drop(true)
         .spawn()
         .map_err(spawn_error)?;
+    // It owns ends of pipes whose other side waits for their end.
+    drop(command);
 
     let leader = child.id();
     let _known = leader.map(Known::child);
@@ -175,7 +179,22 @@ pub async fn run_observed(
         }
         ending
     };
-    Ok(ChildOutcome { ending, stdout: out, stderr: err })
+    if matches!(ending, Ending::Exited(_)) && !held.has_started() {
+        return Err(spawn_error(io::Error::other(NoStart(said(&err)))));
+    }
+    Ok(ChildOutcome { ending, stdout: out, stderr: err, refused: held.refused() })
+}
+
+/// The helper has ended without a start of the command.
+#[derive(Debug, thiserror::Error)]
+#[error("the sandbox did not start: {0}")]
+struct NoStart(String);
+
+/// The first line that a helper has printed.
+fn said(stream: &Captured) -> String {
+    let text = String::from_utf8_lossy(&stream.bytes);
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty());
+    line.unwrap_or("it says nothing").to_owned()
 }
 
 /// The group of a child that nobody waits for any more if this is dropped: it is killed.

@@ -1,30 +1,57 @@
 //! What a command may touch, and how a level sees to it.
 //!
-//! A [`Confinement`] says what is allowed, in paths. `bwrap` makes arguments for bubblewrap of it, `landlock` rules for
-//! the kernel. None of them decides anything: whoever builds a confinement does.
+//! A [`Confinement`] says what is allowed, in paths and hosts. `bwrap` makes arguments for bubblewrap of it, `landlock` rules
+//! for the kernel, `seatbelt` a profile for macOS. None of them decides anything: whoever builds a confinement does.
+//! While a command runs it is attended to ([`Held`]): what the kernel refuses it is told, and its way to the network is served.
 
+#[cfg(target_os = "linux")]
+mod attend;
 pub mod bwrap;
+#[cfg(target_os = "linux")]
+mod enter;
+mod hosts;
 pub mod known;
 #[cfg(target_os = "linux")]
 pub mod landlock;
 mod limits;
+mod machine;
+#[cfg(target_os = "linux")]
+mod pipe;
 mod placeholder;
 pub mod probe;
 #[cfg(target_os = "linux")]
+mod proxy;
+pub mod seatbelt;
+#[cfg(target_os = "linux")]
 mod seccomp;
+#[cfg(target_os = "linux")]
+mod watch;
 
 use std::ffi::OsString;
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use ona_types::SandboxLevel;
+use serde::{Deserialize, Serialize};
 
+#[cfg(target_os = "linux")]
+pub use enter::enter_if_asked;
+pub use hosts::{HostPattern, NoHost};
 pub use limits::Limits;
+pub use machine::Machine;
 pub use placeholder::Placeholders;
 
+/// The port of the proxy in a network namespace: nobody else is there.
+const HTTP_PORT: u16 = 3128;
+/// The port of the user's SOCKS proxy there.
+const SOCKS_PORT: u16 = 1080;
+/// What is reached without a proxy: the command's own servers.
+const NO_PROXY: &str = "localhost,127.0.0.1,::1";
+
 /// What a command may touch. All paths are absolute.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Confinement {
     /// Directories in which everything may be written.
     pub writable: Vec<PathBuf>,
@@ -32,22 +59,110 @@ pub struct Confinement {
     pub protected: Vec<PathBuf>,
     /// What cannot even be read.
     pub hidden: Vec<PathBuf>,
+    /// What can be read in directories that cannot.
+    pub readable: Vec<PathBuf>,
     /// A directory of the session in the place of `/tmp`.
     pub temporary: PathBuf,
     /// What it reaches of the network.
     pub network: Network,
+    /// Which programs on this machine it reaches.
+    pub sockets: Sockets,
+}
+
+/// What may be done with a path and what is below it. Of one path, the last counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Access {
+    Readable,
+    Writable,
+    Protected,
+    Hidden,
 }
 
 /// What a command reaches of the network.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Network {
-    /// Nothing.
-    #[default]
-    Nothing,
-    /// Hosts that a proxy lets through, which listens at this socket.
-    Proxy(PathBuf),
+    /// These hosts, through ona's proxy.
+    Hosts(Vec<HostPattern>),
+    /// What proxies of the user on this machine let through.
+    Proxies {
+        /// The port of one for HTTP.
+        http: Option<u16>,
+        /// The port of one for SOCKS.
+        socks: Option<u16>,
+    },
     /// Everything.
     Everything,
+}
+
+impl Default for Network {
+    fn default() -> Self {
+        Self::Hosts(Vec::new())
+    }
+}
+
+impl fmt::Display for Network {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Hosts(hosts) if hosts.is_empty() => f.write_str("no network"),
+            Self::Hosts(hosts) => {
+                let names: Vec<String> = hosts.iter().map(ToString::to_string).collect();
+                write!(f, "network: {}", names.join(", "))
+            }
+            Self::Proxies { .. } => f.write_str("network: your proxy"),
+            Self::Everything => f.write_str("network: everything"),
+        }
+    }
+}
+
+/// Which programs on this machine a command reaches by their sockets.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Sockets {
+    /// None: no such socket can be made.
+    #[default]
+    None,
+    /// These, as far as other sockets can be kept from it.
+    These(Vec<PathBuf>),
+    /// All that can be seen.
+    All,
+}
+
+/// What the kernel, or the proxy, refused a command.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Refused {
+    /// To write there.
+    Write(PathBuf),
+    /// To reach this host.
+    Host(String),
+    /// To reach the network at all.
+    Network,
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Write(path) => write!(f, "writing {}", path.display()),
+            Self::Host(host) => write!(f, "reaching {host}"),
+            Self::Network => f.write_str("using the network"),
+        }
+    }
+}
+
+impl Refused {
+    /// The setting that would allow it, if there is one.
+    fn opened_by(&self) -> Option<&'static str> {
+        match self {
+            Self::Write(path)
+                if ["/proc", "/sys", "/dev"].iter().any(|dir| path.starts_with(dir)) =>
+            {
+                None
+            }
+            Self::Write(_) => Some("sandbox.filesystem.allowWrite"),
+            Self::Host(_) | Self::Network => Some("sandbox.network.allowedDomains"),
+        }
+    }
 }
 
 /// Why a path of a confinement is left out.
@@ -91,27 +206,83 @@ impl Confinement {
         let confinement = Self {
             protected: resolved(&self.protected),
             hidden: resolved(&self.hidden),
+            readable: resolved(&self.readable),
             temporary: real(&self.temporary),
             network: self.network.clone(),
+            sockets: self.sockets.clone(),
             writable,
         };
         (confinement, left_out)
     }
 
-    /// Whether a path lies in a directory that may be written.
+    /// Every path, those above others first. What comes later counts.
+    fn layers(&self) -> Vec<(&Path, Access)> {
+        let all = [
+            (&self.readable, Access::Readable),
+            (&self.writable, Access::Writable),
+            (&self.protected, Access::Protected),
+            (&self.hidden, Access::Hidden),
+        ];
+        let mut layers: Vec<(&Path, Access)> = all
+            .into_iter()
+            .flat_map(|(paths, access)| paths.iter().map(move |path| (path.as_path(), access)))
+            .collect();
+        layers.sort_by_key(|(path, access)| (path.components().count(), *access));
+        layers
+    }
+
+    /// Whether a path may be written.
     pub fn may_write(&self, path: &Path) -> bool {
-        let in_any = |all: &[PathBuf]| all.iter().any(|one| path.starts_with(one));
-        in_any(&self.writable) && !in_any(&self.protected) && !in_any(&self.hidden)
+        let is_temporary =
+            !self.temporary.as_os_str().is_empty() && path.starts_with(&self.temporary);
+        let layers = self.layers();
+        let last = layers.iter().rev().find(|(known, _)| path.starts_with(known));
+        is_temporary || last.is_some_and(|(_, access)| *access == Access::Writable)
     }
 }
 
+/// The version of the kernel's rules, at a level that uses them.
+pub fn abi(level: SandboxLevel) -> Option<i32> {
+    #[cfg(target_os = "linux")]
+    return (level == SandboxLevel::Landlock).then(landlock::abi);
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = level;
+        None
+    }
+}
+
+/// The limit for refusals in a note.
+const MAX_TOLD: usize = 5;
+
+/// What is said of refusals, and which settings would allow them.
+pub fn refusal_note(refused: &[Refused]) -> Option<String> {
+    if refused.is_empty() {
+        return None;
+    }
+    let mut lines: Vec<String> = refused
+        .iter()
+        .take(MAX_TOLD)
+        .map(|one| match one.opened_by() {
+            Some(setting) => format!("[sandbox] refused {one}: {setting} would allow it"),
+            None => format!("[sandbox] refused {one}"),
+        })
+        .collect();
+    if refused.len() > MAX_TOLD {
+        lines.push(format!("[sandbox] and refused {} more", refused.len() - MAX_TOLD));
+    }
+    Some(lines.join("\n"))
+}
+
 /// A confinement at a level, to be put around commands.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Confined {
     /// The level.
     pub level: SandboxLevel,
     /// The program that it needs.
     pub helper: Option<PathBuf>,
+    /// This program, to be started again inside namespaces: without it nothing is told and no host is reached.
+    pub own_program: Option<PathBuf>,
     /// What is allowed, resolved.
     pub confinement: Confinement,
     /// What may be used up.
@@ -123,7 +294,10 @@ pub struct Confined {
 pub enum ConfineError {
     /// A protected name could not be kept free.
     #[error("a protected name cannot be kept free: {0}")]
-    Placeholder(#[from] io::Error),
+    Placeholder(io::Error),
+    /// The private pipe.
+    #[error("the sandbox cannot be attended to: {0}")]
+    Attend(io::Error),
     /// The rules of the kernel.
     #[cfg(target_os = "linux")]
     #[error(transparent)]
@@ -133,6 +307,37 @@ pub enum ConfineError {
     Elsewhere(SandboxLevel),
 }
 
+/// What has to be kept until a confined command has ended.
+#[derive(Debug, Default)]
+pub struct Held {
+    _placeholders: Placeholders,
+    #[cfg(target_os = "linux")]
+    attendant: Option<attend::Attendant>,
+    /// Whether the helper says when the command starts.
+    #[cfg(target_os = "linux")]
+    announces: bool,
+}
+
+impl Held {
+    /// What was refused so far.
+    pub fn refused(&self) -> Vec<Refused> {
+        #[cfg(target_os = "linux")]
+        return self.attendant.as_ref().map(attend::Attendant::refused).unwrap_or_default();
+        #[cfg(not(target_os = "linux"))]
+        Vec::new()
+    }
+
+    /// Whether the command itself has started, of one that has ended: if not, its exit code and its output are the
+    /// helper's.
+    pub fn has_started(&self) -> bool {
+        #[cfg(target_os = "linux")]
+        if let Some(attendant) = self.attendant.as_ref().filter(|_| self.announces) {
+            return attendant.has_started();
+        }
+        true
+    }
+}
+
 impl Confined {
     /// A program as it runs at this level, and what has to be held until it has ended.
     pub fn command(
@@ -140,45 +345,127 @@ impl Confined {
         program: &Path,
         args: &[OsString],
         cwd: &Path,
-    ) -> Result<(Command, Placeholders), ConfineError> {
-        let plain = || {
+    ) -> Result<(Command, Held), ConfineError> {
+        let plain = |program: &Path| {
             let mut command = Command::new(program);
             command.args(args).current_dir(cwd);
             command
         };
-        let (mut command, held) = match (self.level, &self.helper) {
-            (SandboxLevel::None, _) => (plain(), Placeholders::default()),
-            (level @ (SandboxLevel::Bwrap | SandboxLevel::BwrapNoproc), Some(helper)) => {
-                let held = Placeholders::new(&self.confinement.protected)?;
-                let fresh_proc = level == SandboxLevel::Bwrap;
-                let mut command = Command::new(helper);
-                command
-                    .args(bwrap::arguments(&self.confinement, cwd, fresh_proc))
-                    .arg(program)
-                    .args(args)
-                    .current_dir("/");
-                (command, held)
+        match (self.level, &self.helper) {
+            (SandboxLevel::None, _) => {
+                let mut command = plain(program);
+                self.limits.set(&mut command);
+                Ok((command, Held::default()))
+            }
+            #[cfg(target_os = "linux")]
+            (SandboxLevel::Bwrap | SandboxLevel::BwrapNoproc, Some(helper)) => {
+                self.in_namespaces(helper, program, args, cwd)
             }
             #[cfg(target_os = "linux")]
             (SandboxLevel::Landlock, _) => {
-                let mut command = plain();
-                landlock::confine(&mut command, &self.confinement)?;
-                (command, Placeholders::default())
+                let rules = watch::Rules::Allowed(self.confinement.clone());
+                let network = self.confinement.network.clone();
+                let (attendant, pipe) =
+                    attend::Attendant::new(rules, network).map_err(ConfineError::Attend)?;
+                let mut command = plain(program);
+                landlock::confine(&mut command, &self.confinement, Some(pipe))?;
+                self.limits.set(&mut command);
+                Ok((command, Held { attendant: Some(attendant), ..Held::default() }))
             }
-            (level, _) => return Err(ConfineError::Elsewhere(level)),
-        };
-        self.limits.set(&mut command);
+            #[cfg(target_os = "macos")]
+            (SandboxLevel::Seatbelt, Some(helper)) => {
+                let mut command = Command::new(helper);
+                command.arg("-p").arg(seatbelt::profile(&self.confinement)).arg(program);
+                command.args(args).current_dir(cwd);
+                self.limits.set(&mut command);
+                Ok((command, Held::default()))
+            }
+            (level, _) => Err(ConfineError::Elsewhere(level)),
+        }
+    }
+
+    /// Inside bubblewrap's namespaces this program is started again, and becomes the command.
+    #[cfg(target_os = "linux")]
+    fn in_namespaces(
+        &self,
+        helper: &Path,
+        program: &Path,
+        args: &[OsString],
+        cwd: &Path,
+    ) -> Result<(Command, Held), ConfineError> {
+        let placeholders =
+            Placeholders::new(&self.confinement.protected).map_err(ConfineError::Placeholder)?;
+        let fresh_proc = self.level == SandboxLevel::Bwrap;
+        let mut command = Command::new(helper);
+        let mut arguments = bwrap::Arguments::of(&self.confinement, fresh_proc);
+        if let Some(own) = &self.own_program {
+            arguments.keep_visible(own);
+        }
+        command.args(arguments.end(cwd)).current_dir("/");
+        let mut held = Held { _placeholders: placeholders, ..Held::default() };
+        match &self.own_program {
+            None => self.limits.set(&mut command),
+            Some(own) => {
+                let network = self.confinement.network.clone();
+                let (attendant, pipe) = attend::Attendant::new(watch::Rules::Mounts, network)
+                    .map_err(ConfineError::Attend)?;
+                let (http, socks) = self.ports();
+                let entry = enter::Entry {
+                    pipe: std::os::fd::AsRawFd::as_raw_fd(&pipe),
+                    http,
+                    socks,
+                    filtered: seccomp::Filtered {
+                        others: false,
+                        network: false,
+                        unix: self.confinement.sockets == Sockets::None,
+                    },
+                    limits: self.limits,
+                };
+                command.arg(own).args(entry.words());
+                enter::inherit(&mut command, pipe);
+                (held.attendant, held.announces) = (Some(attendant), true);
+            }
+        }
+        command.arg(program).args(args);
         Ok((command, held))
+    }
+
+    /// The ports inside a network namespace for the proxy, and for the user's SOCKS proxy.
+    fn ports(&self) -> (Option<u16>, Option<u16>) {
+        match &self.confinement.network {
+            Network::Hosts(_) => (Some(HTTP_PORT), None),
+            Network::Proxies { http, socks } => {
+                (http.map(|_| HTTP_PORT), socks.map(|_| SOCKS_PORT))
+            }
+            Network::Everything => (None, None),
+        }
     }
 
     /// Variables that a command needs to find its way.
     pub fn variables(&self) -> Vec<(OsString, OsString)> {
-        let temporary = match self.level {
-            SandboxLevel::None => return Vec::new(),
-            SandboxLevel::Bwrap | SandboxLevel::BwrapNoproc => PathBuf::from("/tmp"),
-            SandboxLevel::Landlock | SandboxLevel::Seatbelt => self.confinement.temporary.clone(),
+        if self.level == SandboxLevel::None {
+            return Vec::new();
+        }
+        let mut all = vec![("TMPDIR".into(), self.confinement.temporary.clone().into())];
+        let has_namespace = matches!(self.level, SandboxLevel::Bwrap | SandboxLevel::BwrapNoproc);
+        let (http, socks) = match has_namespace && self.own_program.is_some() {
+            true => self.ports(),
+            false => (None, None),
         };
-        vec![("TMPDIR".into(), temporary.into())]
+        let mut set = |names: &[&str], value: String| {
+            all.extend(names.iter().map(|name| (name.into(), value.clone().into())));
+        };
+        if let Some(port) = http {
+            let names = ["HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"];
+            set(&names, format!("http://127.0.0.1:{port}"));
+        }
+        if let Some(port) = socks {
+            set(&["ALL_PROXY", "all_proxy"], format!("socks5h://127.0.0.1:{port}"));
+        }
+        if http.is_some() || socks.is_some() {
+            set(&["NO_PROXY", "no_proxy"], NO_PROXY.to_owned());
+        }
+        all
     }
 }
 
@@ -240,11 +527,15 @@ mod tests {
         let path = |text: &str| PathBuf::from(text);
         let confinement = Confinement {
             writable: vec![path("/w")],
-            protected: vec![path("/w/.git")],
-            hidden: vec![path("/w/secret")],
+            protected: vec![path("/w/.git"), path("/home")],
+            hidden: vec![path("/w/secret"), path("/home/u")],
             ..Confinement::default()
         };
+        let confinement =
+            Confinement { writable: vec![path("/w"), path("/home/u/project")], ..confinement };
         for (file, may) in [
+            ("/home/u/project/a", true),
+            ("/home/u/a", false),
             ("/w/a", true),
             ("/w/.github/a", true),
             ("/w/.git/hooks/a", false),

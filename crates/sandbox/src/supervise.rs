@@ -12,7 +12,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::child::without_credentials;
-use crate::confine::{Confined, Placeholders};
+use crate::confine::{Confined, Held, Refused, refusal_note};
 use crate::kill::{Known, Marker, kill_tree};
 use crate::owner::{Liveness, Owner};
 
@@ -82,8 +82,18 @@ pub fn no_core_dumps() {
 /// How often a supervisor looks whether the process that its command ends with is there.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
-/// Runs the command to its end.
-pub fn supervise(task: &Supervised<'_>) -> io::Result<SupervisedEnd> {
+/// Runs the command to its end. What its confinement refused it is also said in the log.
+pub fn supervise(task: &Supervised<'_>) -> io::Result<(SupervisedEnd, Vec<Refused>)> {
+    let mut refused = Vec::new();
+    let end = run_to_end(task, &mut refused)?;
+    if let Some(note) = refusal_note(&refused) {
+        let mut log = OpenOptions::new().append(true).open(task.log)?;
+        writeln!(log, "\n{note}")?;
+    }
+    Ok((end, refused))
+}
+
+fn run_to_end(task: &Supervised<'_>, refused: &mut Vec<Refused>) -> io::Result<SupervisedEnd> {
     let (reader, writer) = io::pipe()?;
     let mut log = OpenOptions::new().append(true).open(task.log)?;
     let started = match task.confined {
@@ -91,10 +101,10 @@ pub fn supervise(task: &Supervised<'_>) -> io::Result<SupervisedEnd> {
         None => {
             let mut command = Command::new(task.program);
             command.args(&task.args).current_dir(task.cwd);
-            Ok((command, Placeholders::default()))
+            Ok((command, Held::default()))
         }
     };
-    let (mut command, _held) = match started {
+    let (mut command, held) = match started {
         Ok(started) => started,
         Err(error) => {
             writeln!(log, "the command could not be confined: {error}")?;
@@ -123,7 +133,11 @@ pub fn supervise(task: &Supervised<'_>) -> io::Result<SupervisedEnd> {
     if !(task.wanted)() {
         kill_tree(Some(child.id()), Some(task.marker));
     }
-    let Some(owner) = task.ends_with else { return follow(task, child, reader, log) };
+    let Some(owner) = task.ends_with else {
+        let end = follow(task, child, reader, log);
+        *refused = held.refused();
+        return end;
+    };
     let (leader, marker, (done, is_done)) = (child.id(), task.marker, mpsc::channel::<()>());
     thread::scope(|scope| {
         // An owner cannot tell of its own end: it may be killed.
@@ -139,6 +153,7 @@ pub fn supervise(task: &Supervised<'_>) -> io::Result<SupervisedEnd> {
         let end = follow(task, child, reader, log);
         drop(done);
         let owner_ended = watch.join().unwrap_or(false);
+        *refused = held.refused();
         Ok(match end? {
             SupervisedEnd::Signalled if owner_ended => SupervisedEnd::OwnerEnded,
             end => end,
@@ -205,7 +220,7 @@ mod tests {
             ends_with: None,
             wanted: &|| command != "sleep 600",
         });
-        (end.unwrap(), fs::read_to_string(&log).unwrap())
+        (end.unwrap().0, fs::read_to_string(&log).unwrap())
     }
 
     #[test]
@@ -236,6 +251,7 @@ mod tests {
                 wanted: &|| true,
             })
             .unwrap()
+            .0
         };
         let mut gone = Command::new("true").spawn().unwrap();
         let owner = Owner { pid: gone.id(), ..Owner::current() };

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use crate::rows::{Connection, Key, MaybeKey, Transaction};
 use ona_types::{ConversationId, SessionId, TaskEnd, TaskId, TaskKind, TaskStarted, ToolUseId};
 use rusqlite::{OptionalExtension, Row};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::error::StoreError;
 use crate::store::{Failure, Store};
@@ -57,6 +57,29 @@ impl Store {
                 "UPDATE background_tasks SET owner = ?2 WHERE task_id = ?1",
                 (Key(task.id.as_str()), owner.to_string()),
             )?;
+            Ok(())
+        })
+    }
+
+    /// Records what the sandbox refused a task's command. Of a session that is gone there is nothing to record.
+    pub fn task_refused(
+        &self,
+        session: &SessionId,
+        task: &TaskId,
+        refused: &[Value],
+    ) -> Result<(), StoreError> {
+        if refused.is_empty() {
+            return Ok(());
+        }
+        self.write(|tx| {
+            for one in refused {
+                let detail = json!({"task_id": task, "refused": one});
+                tx.execute(
+                    "INSERT INTO events(conversation_id, session_id, event_type, detail)
+                     SELECT conversation_id, session_id, 'sandbox.refused', ?2 FROM sessions WHERE session_id = ?1",
+                    (Key(session.as_str()), detail.to_string()),
+                )?;
+            }
             Ok(())
         })
     }
@@ -242,8 +265,6 @@ fn finish(tx: &Transaction<'_>, task: &TaskId, end: &TaskEnd) -> Result<(), Fail
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn task() -> TaskStarted {

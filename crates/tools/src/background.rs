@@ -10,6 +10,7 @@ use std::io;
 use std::path::PathBuf;
 
 use ona_policy::secrets::{MaskedBytes, Redactor};
+use ona_sandbox::confine::{Confined, Refused};
 use ona_sandbox::{Marker, Owner, Supervised, SupervisedEnd};
 use ona_types::{
     SessionId, TRUNCATED_SUFFIX, TaskId, TaskKind, TaskStarted, ToolOutput, ToolUseId,
@@ -41,6 +42,9 @@ pub struct TaskSpec {
     /// What stands before git in it, if anything.
     #[serde(default)]
     pub safe_git: String,
+    /// What it may touch; everything if `None`.
+    #[serde(default)]
+    pub confined: Option<Confined>,
     /// Where its output goes.
     pub output_path: PathBuf,
     /// When it has printed more than this it is killed.
@@ -105,6 +109,7 @@ pub(crate) fn start(command: &str, cx: &ToolContext<'_>) -> Result<ToolOutput, R
         safe_git: safe_git(command, cx.place),
         cwd,
         env_file: cx.settings.bash_env_file.clone(),
+        confined: cx.confined.map(|confined| Confined::clone(confined)),
         output_path,
         output_limit: cx.settings.background_output_limit,
         secrets: Secrets(cx.redactor.live_values()),
@@ -130,7 +135,10 @@ pub fn task_marker(id: &TaskId) -> Marker {
 }
 
 /// Runs a task to its end, in the supervisor. It is ended at once if it is no longer `wanted` after its start.
-pub fn run_task(spec: &TaskSpec, wanted: &dyn Fn() -> bool) -> io::Result<SupervisedEnd> {
+pub fn run_task(
+    spec: &TaskSpec,
+    wanted: &dyn Fn() -> bool,
+) -> io::Result<(SupervisedEnd, Vec<Refused>)> {
     let mut env: Vec<(OsString, OsString)> = vec![("CDPATH".into(), OsString::new())];
     if let Some(file) = spec.env_file.as_ref().filter(|file| file.is_file()) {
         env.push(("BASH_ENV".into(), file.into()));
@@ -153,7 +161,7 @@ pub fn run_task(spec: &TaskSpec, wanted: &dyn Fn() -> bool) -> io::Result<Superv
         args,
         cwd: &spec.cwd,
         env,
-        confined: None,
+        confined: spec.confined.as_ref(),
         marker: &task_marker(&spec.id),
         log: &spec.output_path,
         limit: spec.output_limit,

@@ -15,10 +15,12 @@ use ona_mcp::Hints;
 use ona_policy::RuleSubject;
 use ona_policy::secrets::Redactor;
 use ona_repo::Disk;
+use ona_sandbox::confine::refusal_note;
 use ona_sandbox::{Captured, ChildOutcome, Ending, Marker};
-use ona_types::{TRUNCATED_SUFFIX, TaskId, ToolKind, ToolOutput, ToolUseId};
+use ona_types::{SandboxLevel, TRUNCATED_SUFFIX, TaskId, ToolKind, ToolOutput, ToolUseId};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::json;
 
 use crate::background;
 use crate::context::{Place, ToolContext};
@@ -54,7 +56,6 @@ pub(crate) struct BashInput {
     run_in_background: Option<bool>,
     /// Run outside the sandbox, where one is active and the settings allow it.
     #[serde(default, deserialize_with = "lenient_bool")]
-    #[allow(dead_code, reason = "there is no sandbox to leave yet")]
     dangerouslyDisableSandbox: Option<bool>,
 }
 
@@ -94,6 +95,10 @@ impl BuiltIn for Bash {
         Some(input.command.clone())
     }
 
+    fn leaves_sandbox(input: &BashInput) -> bool {
+        input.dangerouslyDisableSandbox == Some(true)
+    }
+
     fn runs_in_background(input: &BashInput) -> bool {
         input.run_in_background == Some(true)
     }
@@ -128,8 +133,12 @@ impl BuiltIn for Bash {
         };
         let (left_in, note) = shell.left_in(&input.command, cx);
         notes.extend(note);
+        notes.extend(refusal_note(&outcome.refused));
         let mut output = report(&outcome, limit, &notes, cx.redactor);
         output.cwd = left_in;
+        if !outcome.refused.is_empty() {
+            output = output.with_detail(SANDBOX_REFUSED, json!(outcome.refused));
+        }
         if !output.is_error()
             && let Some(view) = look.and_then(|look| look.after(&outcome.stdout))
         {
@@ -138,6 +147,9 @@ impl BuiltIn for Bash {
         Ok(output)
     }
 }
+
+/// The key of what the sandbox refused a command, in the detail of its result.
+pub const SANDBOX_REFUSED: &str = "sandbox_refused";
 
 /// The environment variable by which all processes of a call are found.
 pub fn marker(id: &ToolUseId) -> Marker {
@@ -170,8 +182,17 @@ impl Shell {
     /// reads first (`BASH_ENV`), so that error messages and line numbers stay the command's own.
     fn prepare(command: &str, cx: &ToolContext<'_>) -> io::Result<Self> {
         let private = std::os::unix::fs::PermissionsExt::from_mode(0o700);
-        let scratch =
-            tempfile::Builder::new().prefix("ona-shell-").permissions(private).tempdir()?;
+        // Where a confined command can see it.
+        let within = match cx.confined {
+            Some(confined) if confined.level != SandboxLevel::None => {
+                confined.confinement.temporary.clone()
+            }
+            _ => std::env::temp_dir(),
+        };
+        let scratch = tempfile::Builder::new()
+            .prefix("ona-shell-")
+            .permissions(private)
+            .tempdir_in(within)?;
         let prelude = scratch.path().join("prelude");
         // In a group with its own stderr, so that neither `set -x` nor a vanished directory shows; and
         // it may not fail, which under `set -e` would become the command's own failure.
@@ -348,6 +369,7 @@ mod tests {
             ending: Ending::Exited(0),
             stdout: captured(out.as_bytes(), false),
             stderr: captured(err.as_bytes(), false),
+            refused: Vec::new(),
         };
         assert_eq!(joined(&outcome("out\n", ""), &[], &plain), "out\n");
         assert_eq!(joined(&outcome("out\n", "err\n"), &[], &plain), "out\n\n--- stderr ---\nerr\n");

@@ -13,6 +13,7 @@ use std::time::Duration;
 use nix::unistd::geteuid;
 use ona_effects::Effects;
 use ona_policy::secrets::Redactor;
+use ona_sandbox::confine::Confined;
 use ona_types::gate::Permit;
 use ona_types::{BoxError, FileView, SessionId, ToolUseId};
 use ona_web::Web;
@@ -202,6 +203,8 @@ pub struct ToolContext<'a> {
     pub settings: &'a ToolSettings,
     /// What the process provides.
     pub host: &'a Host,
+    /// How its command is confined, if it has one.
+    pub confined: Option<&'a Arc<Confined>>,
     /// Cancelled when the user interrupts.
     pub cancel: &'a CancellationToken,
 }

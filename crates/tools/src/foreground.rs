@@ -127,7 +127,7 @@ fn job(
     sink: Arc<Mutex<Sink>>,
     stop: CancellationToken,
 ) -> Job {
-    let marker = marker(cx.tool_use_id);
+    let (marker, confined) = (marker(cx.tool_use_id), cx.confined.cloned());
     Box::pin(async move {
         let on_output = move |piece: &[u8]| {
             sink.lock().unwrap_or_else(PoisonError::into_inner).take(piece);
@@ -138,7 +138,7 @@ fn job(
             cwd: &cwd,
             env: shell.env.clone(),
             credentials: false,
-            confined: None,
+            confined: confined.as_deref(),
             marker: Some(marker),
             stdin: Vec::new(),
             // The limit is the caller's: it does not hold in the background.

@@ -71,7 +71,7 @@ pub mod names {
 
 pub use attached::{AttachError, attach_pdf, attach_picture, attach_picture_bytes};
 pub use background::{TASK_HOST, TaskSpec, run_task, task_marker};
-pub use bash::marker;
+pub use bash::{SANDBOX_REFUSED, marker};
 pub use context::{Hides, Host, Outputs, Place, ToolContext, ToolSettings, Views};
 pub use facts::{AlsoRuled, Asks, Counts, Facts, ModelNeed, TaskChange, TaskEvent};
 pub use input::InputError;

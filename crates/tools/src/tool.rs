@@ -91,6 +91,11 @@ pub trait Tool: Send + Sync {
         None
     }
 
+    /// Whether the call asks that its command runs outside the sandbox.
+    fn leaves_sandbox(&self, _input: &Value) -> bool {
+        false
+    }
+
     /// Whether the call starts something that keeps running after it.
     fn runs_in_background(&self, _input: &Value) -> bool {
         false
@@ -209,6 +214,10 @@ pub(crate) trait BuiltIn: Send + Sync + 'static {
         None
     }
 
+    fn leaves_sandbox(_input: &Self::Input) -> bool {
+        false
+    }
+
     fn runs_in_background(_input: &Self::Input) -> bool {
         false
     }
@@ -314,6 +323,10 @@ impl<T: BuiltIn> Tool for Adapter<T> {
 
     fn command(&self, input: &Value) -> Option<String> {
         T::command(&Self::read(input)?)
+    }
+
+    fn leaves_sandbox(&self, input: &Value) -> bool {
+        Self::read(input).is_some_and(|input| T::leaves_sandbox(&input))
     }
 
     fn runs_in_background(&self, input: &Value) -> bool {

@@ -27,18 +27,21 @@ pub enum StageName {
     Rules,
     /// The human.
     Human,
+    /// The sandbox that the call's command would run in.
+    Sandbox,
     /// TaskCreated and TaskCompleted hooks for the task that the call would start or complete.
     Tasks,
 }
 
 /// The stages in the order they are asked. A call that passes all of them may run.
-pub const STAGES: [StageName; 7] = [
+pub const STAGES: [StageName; 8] = [
     StageName::Input,
     StageName::Hooks,
     StageName::Phase,
     StageName::Intent,
     StageName::Rules,
     StageName::Human,
+    StageName::Sandbox,
     StageName::Tasks,
 ];
 
@@ -52,6 +55,7 @@ impl StageName {
             Self::Intent => "intent",
             Self::Rules => "rules",
             Self::Human => "human",
+            Self::Sandbox => "sandbox",
             Self::Tasks => "tasks",
         }
     }

@@ -24,6 +24,7 @@ mod near;
 mod outcome;
 mod permission;
 mod phase;
+mod public;
 mod quote;
 mod sandbox;
 mod seen;
@@ -51,6 +52,7 @@ pub use permission::{
     Behavior, PermissionMode, PermissionUpdate, RuleValue, UnknownMode, UpdateDestination,
 };
 pub use phase::{Phase, UnknownPhase};
+pub use public::not_public;
 pub use quote::{is_plain_in_shell, shell_quoted};
 pub use sandbox::{SandboxLevel, UnknownLevel};
 pub use seen::Seen;

@@ -9,7 +9,6 @@ mod cache;
 mod get;
 mod names;
 mod page;
-mod public;
 mod search;
 
 use std::fmt;

@@ -30,6 +30,15 @@ pub fn provide(needs: &[Need]) -> Result<()> {
     }
 }
 
+/// The same for programs without which some tests are skipped.
+pub fn provide_if_possible(wanted: &[Need]) {
+    if missing(wanted).is_empty() {
+        println!("found {}", names(wanted, ", "));
+    } else if let Err(error) = provide(wanted) {
+        println!("some tests will be skipped: {error}");
+    }
+}
+
 fn missing(needs: &[Need]) -> Vec<Need> {
     needs.iter().copied().filter(|(program, _)| process::find_program(program).is_none()).collect()
 }

@@ -4,13 +4,14 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use ona_front::{Choice, Menu, MenuItem};
+use ona_types::UpdateDestination;
 
 use super::extensions::state;
+use super::setting::set_saying;
 use crate::act::Act;
 use crate::closed::CLOSED;
 use crate::desk::{CommandError, Desk};
 use crate::outside::{Outside, Printed};
-use crate::status::SANDBOX;
 use crate::table::{COMMANDS, Meaning, find, name_of};
 
 /// How long `/status` waits for the model's server.
@@ -118,15 +119,31 @@ pub(super) fn terminal_setup() -> Act {
 }
 
 /// `/sandbox`.
-pub(super) fn sandbox<O: Outside>(desk: &Desk<O>) -> Act {
-    let wanted = desk.settings().sandbox.as_ref().and_then(|sandbox| sandbox.enabled) == Some(true);
-    let note = match wanted {
-        true => "\nsandbox.enabled is set, but this version of ona has no sandbox yet",
-        false => "",
+pub(super) fn sandbox<O: Outside>(desk: &Desk<O>, arguments: &str) -> Act {
+    let switched = match arguments {
+        "on" => Some(("true", "commands run in the sandbox")),
+        "off" => Some(("false", "commands run outside the sandbox")),
+        "" => None,
+        other => return Act::error(format!("unknown argument `{other}`: on, off")),
     };
-    Act::plain(format!(
-        "sandbox level: {SANDBOX}. Commands run with your permissions, in a process group that is killed as a whole{note}"
-    ))
+    if let Some((value, words)) = switched {
+        return set_saying(desk, "sandbox.enabled", value, UpdateDestination::LocalSettings, words);
+    }
+    let governance = &desk.session.gate.governance;
+    let on = governance.sandbox.enabled;
+    let item = |label: &str, line: &str, current| MenuItem {
+        label: label.to_owned(),
+        choice: Choice::Command { line: line.to_owned() },
+        current,
+        ..MenuItem::default()
+    };
+    Act::menu(Menu {
+        title: "Sandbox of commands".to_owned(),
+        text: governance.sandbox_words(),
+        items: vec![item("On", "/sandbox on", on), item("Off", "/sandbox off", !on)],
+        selected: usize::from(!on),
+        keys: Vec::new(),
+    })
 }
 
 /// `/status`.
@@ -155,7 +172,9 @@ pub(super) async fn status<O: Outside>(desk: &Desk<O>) -> Result<Act, CommandErr
     let _ = writeln!(text, "phase     {}", gate.record.standing()?.phase);
     let _ = writeln!(text, "directory {}", gate.place().cwd.display());
     let _ = writeln!(text, "record    {}", desk.store().path().display());
-    let _ = writeln!(text, "sandbox   {SANDBOX}");
+    let (level, missing) = gate.governance.sandbox_level();
+    let missing = missing.map(|why| format!(" ({why})")).unwrap_or_default();
+    let _ = writeln!(text, "sandbox   {level}{missing}");
     let servers = gate.pool().map(|pool| pool.statuses()).unwrap_or_default();
     if !servers.is_empty() {
         let states =

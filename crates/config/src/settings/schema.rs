@@ -9,8 +9,8 @@ use std::num::NonZeroU32;
 use std::ops::Deref;
 use std::sync::LazyLock;
 
-use ona_types::PermissionMode;
 use ona_types::hook::HookEvent;
+use ona_types::{PermissionMode, SandboxLevel};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
@@ -226,24 +226,48 @@ pub struct OauthSettings {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Sandbox {
-    /// Whether it is on.
+    /// Whether commands of Bash run in it.
     pub enabled: Flag,
-    /// Whether to stop if it cannot start.
+    /// Whether a session stops if no level works here.
     pub fail_if_unavailable: Flag,
+    /// The level below which a command is denied.
+    pub minimum: Option<SandboxLevel>,
+    /// Fills in what is not set: `sandbox` or `ci-like`.
+    pub profile: Option<SandboxProfile>,
     /// Whether commands in it run without asking.
     pub auto_allow_bash_if_sandboxed: Flag,
     /// Commands that run outside.
     pub excluded_commands: Texts,
     /// Whether a call may ask to run outside.
     pub allow_unsandboxed_commands: Flag,
+    /// Whether hooks run in it too.
+    pub hooks: Flag,
+    /// Whether MCP servers over stdio run in it too.
+    pub mcp_servers: Flag,
     /// Files.
     pub filesystem: Section<SandboxFiles>,
     /// The network.
     pub network: Section<SandboxNetwork>,
-    /// Whether it may be weaker inside a container.
+    /// What a command may use up.
+    pub limits: Section<SandboxLimits>,
+    /// Of Claude Code. Not needed: the strongest level that works is used.
     pub enable_weaker_nested_sandbox: Flag,
-    /// Whether network isolation may be weaker.
+    /// Of Claude Code, for macOS. No effect.
     pub enable_weaker_network_isolation: Flag,
+}
+
+/// `sandbox.limits`.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SandboxLimits {
+    /// Seconds of computing of each process.
+    pub cpu_seconds: Option<u64>,
+    /// Memory of each process, in MB.
+    pub memory_mb: Option<u64>,
+    /// Processes of the user.
+    pub processes: Option<u64>,
+    /// The size of a file that is written, in MB.
+    pub file_size_mb: Option<u64>,
 }
 
 /// `sandbox.filesystem`: paths, not rules.
@@ -352,9 +376,8 @@ macro_rules! words {
     ($($(#[$doc:meta])* $name:ident { $($variant:ident = $word:literal),+ })+) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema)]
-        #[schemars(rename_all = "lowercase")]
         #[allow(missing_docs, reason = "the words say it")]
-        pub enum $name { $($variant),+ }
+        pub enum $name { $(#[schemars(rename = $word)] $variant),+ }
 
         impl $name {
             /// As settings write it.
@@ -387,6 +410,8 @@ words! {
     Disable { Disable = "disable" }
     /// `webSearch.backend`.
     SearchBackend { Searxng = "searxng", Brave = "brave", Tavily = "tavily" }
+    /// `sandbox.profile`.
+    SandboxProfile { Sandbox = "sandbox", CiLike = "ci-like" }
     /// The one type of helper.
     HelperType { Command = "command" }
 }

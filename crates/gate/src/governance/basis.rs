@@ -21,6 +21,8 @@ pub struct Basis {
     pub mode: Option<PermissionMode>,
     /// Where the output of this session's tools is stored.
     pub outputs: PathBuf,
+    /// The conversation, as a name of a file.
+    pub conversation: String,
     /// Protected paths: ona's own settings and the record.
     pub protected: Vec<PathBuf>,
     /// Where credentials are stored.
@@ -281,6 +283,7 @@ mod tests {
             layers,
             mode: None,
             outputs: none,
+            conversation: "c".to_owned(),
             protected: Vec::new(),
             stores: Vec::new(),
             worktrees: Vec::new(),

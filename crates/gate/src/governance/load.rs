@@ -123,6 +123,7 @@ impl Governance {
         let basis = Basis {
             mode: config.mode.or_else(|| session_mode(&layers)),
             outputs: host.outputs_of(&seat.session),
+            conversation: seat.conversation.file_name(),
             protected: protected(&roots, store),
             stores: host.stores.clone(),
             roots,
@@ -131,12 +132,30 @@ impl Governance {
             secrets: Vec::new(),
         };
         let found = Found { plugins, warnings, unread, watch, partly, agreements };
-        let loaded = Self::of(core, place, basis, found);
+        let mut loaded = Self::of(core, place, basis, found);
+        // Where somebody was told already, each command is refused.
+        if on_unread == Unread::Stops {
+            loaded.check_sandbox()?;
+        }
         debug!(
             target: "ona::settings", mode = %loaded.permissions.mode(),
             hooks = loaded.hooks.entries().len(), warnings = loaded.warnings.len(), "in force",
         );
         Ok(loaded)
+    }
+
+    /// A sandbox that is wanted and does not work is told, or the session does not start.
+    fn check_sandbox(&mut self) -> Result<(), GovernanceError> {
+        match self.sandbox_level() {
+            (_, None) => Ok(()),
+            (_, Some(why)) if self.sandbox.fail_if_unavailable => {
+                Err(GovernanceError::NoSandbox(why))
+            }
+            (_, Some(why)) => {
+                self.warnings.push(format!("commands are not confined: {why}"));
+                Ok(())
+            }
+        }
     }
 
     /// The settings files that have changed since they were read.

@@ -15,6 +15,7 @@ use crate::judgement::{Consent, Judgement, ReplacedBy, open_question};
 use crate::moved::targets;
 use crate::plan_check::success_criteria;
 use crate::rule_words;
+use crate::sandbox::Runs;
 
 /// The limit for suggested rules: nobody reads more before choosing "always".
 const MAX_SUGGESTIONS: usize = 5;
@@ -177,6 +178,14 @@ fn describe(call: &Judgement<'_>, request: &mut AskRequest) {
     }
     if let Some(plan) = call.tool.plan(&call.input) {
         request.checks = vec![success_criteria(&plan).to_string()];
+    }
+    if let Runs::Outside(..) | Runs::Inside(..) = &call.runs
+        && call.gate.governance.sandbox.enabled
+    {
+        request.checks.push(match &call.runs {
+            Runs::Inside(..) => format!("in the sandbox: {}", call.runs.words()),
+            _ => call.runs.words(),
+        });
     }
     request.links = links(call);
 }

@@ -1,7 +1,7 @@
 //! The permission rules (S0 §5.12): deny over ask, ask over allow, then the mode.
 
 use ona_front::Human;
-use ona_policy::{By, Call, Change, Ruling};
+use ona_policy::{By, Call, Change, Confines, Ruling};
 use ona_store::StoreError;
 use ona_tools::{AlsoRuled, Asks, Counts};
 use ona_types::Behavior;
@@ -27,6 +27,9 @@ impl<'g> Stage<Judgement<'g>> for RulesStage {
             if !call.rules_wanted {
                 let why = "the host has rules of its own; `--rules` adds ona's";
                 return Ok(Answer::new(StageName::Rules, Verdict::Silent, why).into());
+            }
+            if mode != Mode::Foreign {
+                call.find_sandbox();
             }
             let Ruled { mut answer, also } = rule(call, mode);
             if mode == Mode::Foreign && answer.verdict != Verdict::Deny {
@@ -150,7 +153,13 @@ fn is_asked_later(call: &Judgement<'_>, mode: Mode) -> bool {
 }
 
 fn other<'a>(call: &'a Judgement<'_>, also: &'a AlsoRuled) -> Call<'a> {
-    Call { tool: &also.name, facts: also.facts, input: &also.input, effects: &call.effects }
+    Call {
+        tool: &also.name,
+        facts: also.facts,
+        input: &also.input,
+        effects: &call.effects,
+        confines: Confines::Nothing,
+    }
 }
 
 /// The steps that would change the answer; all are needed.

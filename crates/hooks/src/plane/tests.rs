@@ -38,6 +38,7 @@ impl Bench {
             allowed_urls: None,
             allowed_env: None,
             variable: Box::new(|name| (name == "TOKEN").then(|| "s3cret".to_owned())),
+            confined: None,
             redactor: Redactor::knowing(["live-secret-value".to_owned()]),
         };
         Self { dir, host }

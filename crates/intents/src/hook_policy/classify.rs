@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use ona_effects::{Access, Effects, Surroundings};
-use ona_policy::{Call, Permissions, RuleFacts};
+use ona_policy::{Call, Confines, Permissions, RuleFacts};
 use ona_repo::Disk;
 use ona_types::{Behavior, PermissionMode};
 use ona_types::{ToolKind, WriteAction};
@@ -145,6 +145,7 @@ impl HookPolicy {
             facts: RuleFacts::COMMAND,
             input: &input,
             effects,
+            confines: Confines::Nothing,
         });
         if ruling.behavior == Behavior::Allow {
             Classified::safe("every command is one that only reads")

@@ -5,6 +5,7 @@
 )]
 
 use std::collections::{BTreeSet, VecDeque};
+use std::ffi::OsString;
 use std::io;
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
@@ -13,6 +14,7 @@ use std::time::Duration;
 
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
+use ona_sandbox::confine::{Confined, Held};
 use tokio::io::AsyncReadExt as _;
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::task::JoinHandle;
@@ -56,6 +58,7 @@ pub(crate) struct Program {
     groups: Groups,
     words: Arc<Mutex<VecDeque<u8>>>,
     listening: JoinHandle<()>,
+    _held: Held,
 }
 
 /// What a program is started with.
@@ -64,6 +67,7 @@ pub(crate) struct Start<'a> {
     pub(crate) args: &'a [String],
     pub(crate) env: &'a [(String, String)],
     pub(crate) cwd: &'a Path,
+    pub(crate) confined: Option<&'a Confined>,
 }
 
 impl Program {
@@ -72,16 +76,26 @@ impl Program {
         start: &Start<'_>,
         groups: &Groups,
     ) -> io::Result<(Self, ChildStdout, ChildStdin)> {
-        let mut command = Command::new(start.command);
+        let args: Vec<OsString> = start.args.iter().map(OsString::from).collect();
+        let (command, held) = match start.confined {
+            Some(confined) => confined
+                .command(Path::new(start.command), &args, start.cwd)
+                .map_err(io::Error::other)?,
+            None => {
+                let mut command = std::process::Command::new(start.command);
+                command.args(&args).current_dir(start.cwd);
+                (command, Held::default())
+            }
+        };
+        let mut command = Command::from(command);
         // No server gets ona's own unless its settings name them.
         for name in ona_types::CREDENTIAL_VARIABLES {
             command.env_remove(name);
         }
         ona_sandbox::own_session(command.as_std_mut());
         let mut child = command
-            .args(start.args)
             .envs(start.env.iter().map(|(name, value)| (name, value)))
-            .current_dir(start.cwd)
+            .envs(start.confined.map(Confined::variables).into_iter().flatten())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -95,7 +109,8 @@ impl Program {
         groups.add(group);
         let words = Arc::new(Mutex::new(VecDeque::new()));
         let listening = tokio::spawn(listen(errors, Arc::clone(&words)));
-        Ok((Self { child, group, groups: groups.clone(), words, listening }, output, input))
+        let program = Self { child, group, groups: groups.clone(), words, listening, _held: held };
+        Ok((program, output, input))
     }
 
     /// What it last said on its standard error.

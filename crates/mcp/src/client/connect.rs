@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use ona_sandbox::confine::Confined;
 use reqwest::header::{HeaderName, HeaderValue};
 use rmcp::RoleClient;
 use rmcp::model::{ErrorCode, ProtocolVersion};
@@ -48,6 +49,8 @@ pub(crate) struct Common {
     pub(crate) tokens: Option<Arc<dyn TokenStore>>,
     pub(crate) roots: Roots,
     pub(crate) groups: Groups,
+    /// What programs may touch; everything if `None`.
+    pub(crate) confined: Option<Confined>,
     /// Made with the first server that listens at an address.
     pub(crate) web: Arc<OnceLock<Result<Web, NoWeb>>>,
 }
@@ -149,7 +152,8 @@ impl Attempt<'_> {
     async fn make(&self, mode: ClientLifecycleMode) -> Result<(Link, Option<Program>), Failure> {
         match &self.spec.way {
             Way::Stdio { command, args, env, cwd } => {
-                self.by_stdio(&Start { command, args, env, cwd }, mode).await
+                let confined = self.common.confined.as_ref();
+                self.by_stdio(&Start { command, args, env, cwd, confined }, mode).await
             }
             Way::Http(remote) => Ok((self.by_http(remote, mode).await?, None)),
             Way::Sse(remote) => Ok((self.by_sse(remote, mode).await?, None)),

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use ona_sandbox::confine::Confined;
 use ona_types::gate::Permit;
 use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -43,6 +44,8 @@ pub struct PoolOptions {
     pub disabled: HashSet<String>,
     /// When lost connections are retried.
     pub retry: Retry,
+    /// What programs may touch; everything if `None`.
+    pub confined: Option<Confined>,
 }
 
 /// The status of a server.
@@ -101,6 +104,7 @@ impl Pool {
             tokens: options.tokens,
             roots: Arc::new(Mutex::new(options.roots)),
             groups: Groups::default(),
+            confined: options.confined,
             web: Arc::default(),
         };
         let news = News { any: watch::Sender::new(0), tools: watch::Sender::new(0) };

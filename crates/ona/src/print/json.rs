@@ -14,6 +14,7 @@ pub(super) struct Shown {
     pub(super) credential: String,
     pub(super) cwd: String,
     pub(super) mode: String,
+    pub(super) sandbox: String,
     pub(super) agent: Option<String>,
 }
 
@@ -48,7 +49,7 @@ impl Shown {
             "model": self.model.wire, "permissionMode": self.mode, "slash_commands": there["slash_commands"],
             "apiKeySource": self.credential, "output_style": there["output_style"], "agents": there["agents"], "skills": there["skills"],
             "plugins": there["plugins"], "claude_code_version": env!("CARGO_PKG_VERSION"),
-            "provider": self.model.provider.as_str(),
+            "provider": self.model.provider.as_str(), "sandbox": self.sandbox,
         });
         if let Some(agent) = &self.agent {
             line["agent"] = agent.as_str().into();

@@ -70,8 +70,20 @@ mod web_fetch;
 mod web_search;
 mod wire;
 
+use std::time::{Duration, Instant};
+
 use ona_testkit::Project;
 
 fn project() -> Project {
     Project::new(env!("CARGO_BIN_EXE_ona"))
+}
+
+/// Waits for what is to come.
+#[track_caller]
+fn until(what: &str, is_there: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !is_there() {
+        assert!(start.elapsed() < Duration::from_secs(60), "{what} never came");
+        std::thread::yield_now();
+    }
 }

@@ -29,6 +29,7 @@ mod written_settings;
 use std::fs;
 use std::time::{Duration, Instant};
 
+use crate::until;
 use ona_provider::scripted::{Reply, Server};
 use ona_testkit::Project;
 use ona_testkit::pty::{Key, Pty, PtyOptions};
@@ -114,16 +115,6 @@ fn says_yes(pty: &Pty, question: &str) {
 fn close(pty: &Pty) {
     pty.key(Key::Esc);
     ready(pty);
-}
-
-/// Waits for something outside the screen.
-#[track_caller]
-fn until(what: &str, is_there: impl Fn() -> bool) {
-    let start = Instant::now();
-    while !is_there() {
-        assert!(start.elapsed() < Duration::from_secs(30), "{what} never came");
-        std::thread::yield_now();
-    }
 }
 
 /// The user's own settings.

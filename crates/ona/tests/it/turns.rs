@@ -2,7 +2,7 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::Stdio;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ona_provider::Usage;
 use ona_provider::scripted::{Reply, Server};
@@ -10,16 +10,7 @@ use ona_testkit::run;
 use serde_json::{Value, json};
 
 use crate::print::{anthropic, lines};
-use crate::project;
-
-/// Waits for what is to come.
-fn until(what: &str, is_there: impl Fn() -> bool) {
-    let start = Instant::now();
-    while !is_there() {
-        assert!(start.elapsed() < Duration::from_secs(60), "{what} never came");
-        std::thread::yield_now();
-    }
-}
+use crate::{project, until};
 
 #[test]
 fn an_interrupt_leaves_a_whole_transcript_that_can_be_gone_on_with() {

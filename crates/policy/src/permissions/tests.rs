@@ -12,6 +12,7 @@ mod git;
 mod hostile;
 mod patterns;
 mod reads;
+mod sandbox;
 mod spellings;
 mod stores;
 mod writes;
@@ -71,6 +72,7 @@ fn judge(rules: &[(Behavior, &str)], mode: PermissionMode, sample: &Sample) -> B
         facts: RuleFacts::of_tool(sample.tool),
         input: &sample.input,
         effects: &sample.effects,
+        confines: Confines::Nothing,
     };
     permissions(rules, mode).judge(&call).behavior
 }
@@ -83,6 +85,7 @@ fn decides(behavior: Behavior, text: &str, sample: &Sample) -> bool {
         facts: RuleFacts::of_tool(sample.tool),
         input: &sample.input,
         effects: &sample.effects,
+        confines: Confines::Nothing,
     };
     let ruling = permissions.judge(&call);
     matches!(ruling.by, By::Rules(rules) if rules.iter().any(|rule| rule.source.scope == Scope::Project))
@@ -302,6 +305,7 @@ fn rows_68_and_69_links_are_seen_through() {
                 facts: RuleFacts::of_tool("Read"),
                 input: &input,
                 effects: &effects,
+                confines: Confines::Nothing,
             })
             .behavior
     };
@@ -462,6 +466,7 @@ fn what_agents_may_write_opens_nothing_that_is_protected_below_it() {
             named: "/w/app/.claude/skills/a".into(),
             real: "/w/app/.claude/settings.json".into(),
         }),
+        confines: Confines::Nothing,
     };
     assert_eq!(permissions(&[], AcceptEdits).judge(&linked).behavior, Ask, "by what it leads to");
 }
@@ -508,7 +513,13 @@ fn a_guard_with_other_capitals_or_blanks_holds() {
         assert!(warning.is_some_and(|warning| warning.contains("counts as that")), "{text}");
         let call = bash("rm x");
         let facts = RuleFacts::of_tool("Bash");
-        let call = Call { tool: "Bash", facts, input: &call.input, effects: &call.effects };
+        let call = Call {
+            tool: "Bash",
+            facts,
+            input: &call.input,
+            effects: &call.effects,
+            confines: Confines::Nothing,
+        };
         assert!(rule.hits(&call), "{text}");
     }
     let (rule, _) = read("write(x.txt)", Deny).unwrap();

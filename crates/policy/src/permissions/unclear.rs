@@ -8,7 +8,7 @@ use std::sync::Arc;
 use ona_types::world::{TrackedIn, Wanted};
 use ona_types::{Behavior, PermissionMode, World};
 
-use super::{Call, Permissions};
+use super::{Call, Confines, Permissions};
 use crate::rule::{Rule, Scope};
 use ona_effects::path::Target;
 use ona_effects::wildcard;
@@ -27,8 +27,9 @@ impl Permissions {
             .filter(|rule| rule.source.scope != Scope::Builtin)
             .collect();
         let forbids = |of_kind: &dyn Fn(&Rule) -> bool| written.iter().any(|rule| of_kind(rule));
-        // In bypass mode only written rules count, but those do.
-        let bypassed = self.mode == PermissionMode::BypassPermissions;
+        // In bypass mode only written rules count, but those do. So it is where the sandbox protects what is protected.
+        let bypassed = self.mode == PermissionMode::BypassPermissions
+            || call.confines == Confines::ProtectedToo;
         let opaque = call.effects.opaque.as_ref();
         let limits = |rule: &Rule| !rule.is_bare() || rule.is_about_writing();
         if let Some(why) = opaque.filter(|_| !bypassed || forbids(&limits)) {
@@ -71,7 +72,9 @@ impl Permissions {
         if let Some(why) = writes_unknown.filter(|_| !bypassed) {
             return Some(format!("{why}, and some paths are protected"));
         }
-        if let Some(why) = self.unclear_protected(call) {
+        if call.confines != Confines::ProtectedToo
+            && let Some(why) = self.unclear_protected(call)
+        {
             return Some(why);
         }
         let about_files: Vec<&Rule> =

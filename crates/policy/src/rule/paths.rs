@@ -108,6 +108,16 @@ impl PathPattern {
         }
     }
 
+    /// The one path that it is about, with what is below it; `None` if there may be several.
+    pub(crate) fn only(&self) -> Option<PathBuf> {
+        match &self.shape {
+            Shape::Names { names, anywhere: false } => {
+                Some(names.iter().fold(self.base.clone(), |path, name| path.join(name)))
+            }
+            Shape::Names { .. } | Shape::Globs { .. } => None,
+        }
+    }
+
     /// For an allow rule: the name and what it leads to must both fit.
     pub(crate) fn covers(&self, target: &Target) -> bool {
         self.compiles() && self.fits(&target.named) && self.fits(&target.real)

@@ -42,24 +42,32 @@ struct Kept {
 }
 
 /// Which levels work: as kept in `state`, or by trying them.
-pub fn known(state: &Path, path: &OsStr) -> Vec<Probed> {
-    let Some(now) = Circumstances::of(path) else { return probe(path) };
+pub fn known(state: &Path, path: &OsStr, writable: &[PathBuf], own_program: &Path) -> Vec<Probed> {
+    let Some(now) = Circumstances::of(path, writable) else {
+        return probe(path, writable, Some(own_program));
+    };
     match read(state) {
         Some(kept) if kept.circumstances == now => kept.found,
-        _ => probed_anew(state, path, now),
+        _ => probed_anew(state, path, writable, own_program, now),
     }
 }
 
 /// The same, tried now in any case.
-pub fn anew(state: &Path, path: &OsStr) -> Vec<Probed> {
-    match Circumstances::of(path) {
-        Some(now) => probed_anew(state, path, now),
-        None => probe(path),
+pub fn anew(state: &Path, path: &OsStr, writable: &[PathBuf], own_program: &Path) -> Vec<Probed> {
+    match Circumstances::of(path, writable) {
+        Some(now) => probed_anew(state, path, writable, own_program, now),
+        None => probe(path, writable, Some(own_program)),
     }
 }
 
-fn probed_anew(state: &Path, path: &OsStr, circumstances: Circumstances) -> Vec<Probed> {
-    let kept = Kept { circumstances, found: probe(path) };
+fn probed_anew(
+    state: &Path,
+    path: &OsStr,
+    writable: &[PathBuf],
+    own_program: &Path,
+    circumstances: Circumstances,
+) -> Vec<Probed> {
+    let kept = Kept { circumstances, found: probe(path, writable, Some(own_program)) };
     // It is only kept to save time.
     let _ = write(state, &kept);
     kept.found
@@ -67,7 +75,7 @@ fn probed_anew(state: &Path, path: &OsStr, circumstances: Circumstances) -> Vec<
 
 impl Circumstances {
     /// `None` where it cannot be told whether the machine has started again.
-    fn of(path: &OsStr) -> Option<Self> {
+    fn of(path: &OsStr, writable: &[PathBuf]) -> Option<Self> {
         let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
         let namespaces = ["/proc/self/ns/user", "/proc/self/ns/mnt"];
         Some(Self {
@@ -75,7 +83,7 @@ impl Circumstances {
             boot: boot.trim().to_owned(),
             user: nix::unistd::geteuid().as_raw(),
             namespaces: namespaces.iter().filter_map(|name| fs::read_link(name).ok()).collect(),
-            helper: bwrap::find(path).ok().and_then(|path| Helper::of(path).ok()),
+            helper: bwrap::find(path, writable).ok().and_then(|path| Helper::of(path).ok()),
         })
     }
 }
@@ -110,22 +118,26 @@ mod tests {
     use super::*;
 
     const PATH: &str = "/no/such/dir";
+    const OWN: &str = "/no/such/program";
 
     #[test]
     fn what_was_found_is_kept_until_something_differs() {
         let state = tempfile::tempdir().unwrap();
         let path = OsStr::new(PATH);
-        let found = known(state.path(), path);
+        let found = known(state.path(), path, &[], OWN.as_ref());
         let Some(mut kept) = read(state.path()) else { return };
         kept.found[0].problem = Some("kept".to_owned());
         write(state.path(), &kept).unwrap();
-        assert_eq!(known(state.path(), path)[0].problem.as_deref(), Some("kept"));
+        assert_eq!(
+            known(state.path(), path, &[], OWN.as_ref())[0].problem.as_deref(),
+            Some("kept")
+        );
         kept.circumstances.boot = "another".to_owned();
         write(state.path(), &kept).unwrap();
-        assert_eq!(known(state.path(), path), found);
-        kept.circumstances = Circumstances::of(path).unwrap();
+        assert_eq!(known(state.path(), path, &[], OWN.as_ref()), found);
+        kept.circumstances = Circumstances::of(path, &[]).unwrap();
         write(state.path(), &kept).unwrap();
-        assert_eq!(anew(state.path(), path), found, "tried in any case");
+        assert_eq!(anew(state.path(), path, &[], OWN.as_ref()), found, "tried in any case");
         assert_eq!(read(state.path()).unwrap().found, found, "and kept");
     }
 
@@ -134,7 +146,7 @@ mod tests {
         let state = tempfile::tempdir().unwrap();
         let path = OsStr::new(PATH);
         fs::write(state.path().join(FILE), "{").unwrap();
-        let found = known(state.path(), path);
-        assert_eq!(known(&state.path().join("none"), path), found);
+        let found = known(state.path(), path, &[], OWN.as_ref());
+        assert_eq!(known(&state.path().join("none"), path, &[], OWN.as_ref()), found);
     }
 }

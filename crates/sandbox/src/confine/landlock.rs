@@ -6,6 +6,7 @@
 
 use std::fs;
 use std::io;
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -14,9 +15,11 @@ use landlock::{
     ABI, Access as _, AccessFs, BitFlags, CompatLevel, Compatible as _, PathBeneath, PathFd,
     Ruleset, RulesetAttr as _, RulesetCreated, RulesetCreatedAttr as _, RulesetError, Scope,
 };
+use nix::libc;
 
-use super::Confinement;
-use super::seccomp;
+use super::pipe::{self, Word};
+use super::seccomp::{self, Filtered};
+use super::{Confinement, Network, Sockets, enter, watch};
 
 /// What has to be there: without it files could be truncated, or linked out of their directory.
 const REQUIRED: ABI = ABI::V3;
@@ -36,6 +39,19 @@ const DEVICES: [&str; 9] = [
     "/dev/shm",
 ];
 
+/// The version of the rules that this kernel knows; 0 without any.
+pub fn abi() -> i32 {
+    #[allow(unsafe_code, reason = "the library does not tell the version")]
+    // SAFETY: with this flag the call only returns a number.
+    let version = unsafe {
+        libc::syscall(libc::SYS_landlock_create_ruleset, std::ptr::null::<u8>(), 0_usize, VERSION)
+    };
+    i32::try_from(version).unwrap_or(0).max(0)
+}
+
+/// Asks for the version.
+const VERSION: u32 = 1;
+
 /// Why the rules cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum LandlockError {
@@ -47,16 +63,30 @@ pub enum LandlockError {
     Filter(#[from] seccomp::FilterError),
 }
 
-/// Restricts a command before it starts.
-pub fn confine(command: &mut Command, confinement: &Confinement) -> Result<(), LandlockError> {
+/// Restricts a command before it starts. Through the pipe goes the descriptor of the filter that tells what is refused.
+pub fn confine(
+    command: &mut Command,
+    confinement: &Confinement,
+    pipe: Option<OwnedFd>,
+) -> Result<(), LandlockError> {
     let mut rules = Some(rules(confinement)?);
-    let filter = seccomp::filter(&confinement.network)?;
+    let is_open = confinement.network == Network::Everything;
+    let unix = confinement.sockets == Sockets::None;
+    let filtered = |network| Filtered { others: true, network, unix };
+    // Whoever is asked about sockets refuses them; without anybody the filter does.
+    let (closed, told) = (seccomp::filter(filtered(!is_open))?, seccomp::filter(filtered(false))?);
+    let watch = watch::filter(!is_open)?;
     let restrict = move || {
         seccomp::drop_capabilities()?;
         if let Some(rules) = rules.take() {
             rules.restrict_self().map_err(|_| io::Error::from(io::ErrorKind::PermissionDenied))?;
         }
-        seccomp::apply(&filter)
+        let asks = pipe.as_ref().and_then(|pipe| Some((pipe, watch::install(&watch).ok()?)));
+        seccomp::apply(if asks.is_some() { &told } else { &closed })?;
+        if let Some((pipe, fd)) = asks {
+            pipe::send(pipe.as_raw_fd(), Word::Watch, Some(fd.as_raw_fd()))?;
+        }
+        enter::close_others_on_exec()
     };
     #[allow(unsafe_code, reason = "a process can only restrict itself: between fork and exec")]
     // SAFETY: the rules and the filter are made before the fork; what is called here are system calls.
@@ -77,8 +107,11 @@ fn rules(confinement: &Confinement) -> Result<RulesetCreated, RulesetError> {
         .create()?;
     // No device can be made, not even by root.
     let write = all & !(AccessFs::MakeChar | AccessFs::MakeBlock);
-    for path in allowed(Path::new("/"), confinement) {
-        rules = add(rules, &path, read)?;
+    let readable = confinement.readable.iter().map(PathBuf::as_path);
+    for root in std::iter::once(Path::new("/")).chain(readable) {
+        for path in allowed(root, confinement) {
+            rules = add(rules, &path, read)?;
+        }
     }
     for root in confinement.writable.iter().chain([&confinement.temporary]) {
         for path in allowed(root, confinement) {
@@ -105,7 +138,7 @@ fn add(
 /// The directory, or, if something in it is hidden, every entry of it that is not.
 fn allowed(dir: &Path, confinement: &Confinement) -> Vec<PathBuf> {
     let hidden = || confinement.hidden.iter().map(PathBuf::as_path).chain([Path::new("/dev")]);
-    if hidden().any(|hidden| dir.starts_with(hidden)) {
+    if hidden().any(|hidden| hidden == dir) {
         return Vec::new();
     }
     if !hidden().any(|hidden| hidden.starts_with(dir)) {
@@ -138,14 +171,14 @@ mod tests {
             ..Confinement::default()
         };
         assert_eq!(allowed(&root, &confinement), [root.join("a/b"), root.join("d")]);
-        assert_eq!(allowed(&root.join("a/secret/x"), &confinement), Vec::<PathBuf>::new());
+        assert_eq!(allowed(&root.join("a/secret"), &confinement), Vec::<PathBuf>::new());
     }
 
     /// What a command prints under the rules.
     fn under(confinement: &Confinement, line: &str) -> String {
         let mut command = Command::new("/bin/bash");
         command.args(["-c", line]).current_dir(&confinement.writable[0]);
-        confine(&mut command, confinement).unwrap();
+        confine(&mut command, confinement, None).unwrap();
         let done = command.output().unwrap();
         format!(
             "{}{}",

@@ -4,10 +4,11 @@ use std::io;
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
-use nix::sys::resource::{Resource, setrlimit};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use serde::{Deserialize, Serialize};
 
 /// What a command, or each process of it, may use up; `None` is no limit.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     /// Seconds of computing of each process.
     pub cpu_seconds: Option<u64>,
@@ -32,19 +33,24 @@ impl Limits {
         .filter_map(|(resource, most)| Some((resource, most?)))
     }
 
+    /// Sets them for this process.
+    pub(super) fn apply(self) -> io::Result<()> {
+        for (resource, most) in self.list() {
+            // A limit that is lower already cannot be raised, and need not be.
+            let (_, now) = getrlimit(resource)?;
+            setrlimit(resource, most.min(now), most.min(now))?;
+        }
+        Ok(())
+    }
+
     /// Sets them for a command.
     pub(super) fn set(self, command: &mut Command) {
         if self == Self::default() {
             return;
         }
-        let set = move || -> io::Result<()> {
-            for (resource, most) in self.list() {
-                setrlimit(resource, most, most)?;
-            }
-            Ok(())
-        };
+        let set = move || self.apply();
         #[allow(unsafe_code, reason = "limits belong to a process: between fork and exec")]
-        // SAFETY: between fork and exec only setrlimit is called, which allocates nothing and takes no lock.
+        // SAFETY: between fork and exec only getrlimit and setrlimit are called, which allocate nothing and take no lock.
         unsafe {
             command.pre_exec(set);
         }

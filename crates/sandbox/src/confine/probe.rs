@@ -9,7 +9,7 @@ use std::process::{Output, Stdio};
 use ona_types::SandboxLevel;
 use serde::{Deserialize, Serialize};
 
-use super::{ConfineError, Confined, Confinement, Limits, Network, bwrap};
+use super::{ConfineError, Confined, Confinement, Limits, bwrap};
 
 /// What was found out about a level.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,16 +48,19 @@ enum ProbeError {
     Step(String),
 }
 
-/// Tries the levels of this system, the strongest first. The last, none, always works.
-pub fn probe(path: &OsStr) -> Vec<Probed> {
-    let helper = bwrap::find(path);
+/// Tries the levels of this system, the strongest first, with a helper on this path and with this program inside. The last,
+/// none, always works.
+pub fn probe(path: &OsStr, writable: &[PathBuf], own_program: Option<&Path>) -> Vec<Probed> {
+    let helper = bwrap::find(path, writable);
     let levels = [SandboxLevel::Bwrap, SandboxLevel::BwrapNoproc, SandboxLevel::Landlock];
     let mut found: Vec<Probed> = Vec::new();
     for level in levels {
         let words = |error: ProbeError| error.to_string();
         let (helper, problem) = match (level, &helper) {
-            (SandboxLevel::Landlock, _) => (None, tried(level, None).err().map(words)),
-            (_, Ok(helper)) => (Some(helper.clone()), tried(level, Some(helper)).err().map(words)),
+            (SandboxLevel::Landlock, _) => (None, tried(level, None, own_program).err().map(words)),
+            (_, Ok(helper)) => {
+                (Some(helper.clone()), tried(level, Some(helper), own_program).err().map(words))
+            }
             (_, Err(error)) => (None, Some(error.to_string())),
         };
         found.push(Probed { level, helper, problem });
@@ -67,7 +70,11 @@ pub fn probe(path: &OsStr) -> Vec<Probed> {
 }
 
 /// Runs the steps at a level.
-fn tried(level: SandboxLevel, helper: Option<&PathBuf>) -> Result<(), ProbeError> {
+fn tried(
+    level: SandboxLevel,
+    helper: Option<&PathBuf>,
+    own_program: Option<&Path>,
+) -> Result<(), ProbeError> {
     let scratch = tempfile::TempDir::with_prefix("ona-probe-")?;
     let root = scratch.path().canonicalize()?;
     for name in ["work", "work/.git", "tmp", "secret"] {
@@ -80,18 +87,23 @@ fn tried(level: SandboxLevel, helper: Option<&PathBuf>) -> Result<(), ProbeError
         hidden: vec![root.join("secret")],
         temporary: root.join("tmp"),
         writable: vec![work.clone()],
-        network: Network::Nothing,
+        ..Confinement::default()
     };
     let confined = Confined {
         level,
         helper: helper.cloned(),
+        own_program: own_program.map(Path::to_owned),
         confinement: wanted.resolved().0,
         limits: Limits::default(),
     };
     let args = ["-c".into(), script().into()];
     let (mut command, held) = confined.command(Path::new("/bin/sh"), &args, &work)?;
     let done = command.envs(confined.variables()).stdin(Stdio::null()).output()?;
-    drop(held);
+    let started = held.has_started();
+    drop((command, held));
+    if !started {
+        return Err(ProbeError::Step(first_line(&done)));
+    }
     if !done.status.success() {
         return Err(ProbeError::Step(first_line(&done)));
     }
@@ -129,7 +141,7 @@ mod tests {
 
     #[test]
     fn every_level_is_told_of() {
-        let found = probe(OsStr::new("/no/such/dir"));
+        let found = probe(OsStr::new("/no/such/dir"), &[], None);
         let levels: Vec<SandboxLevel> = found.iter().map(|one| one.level).collect();
         assert!(levels.windows(2).all(|pair| pair[0] > pair[1]), "{levels:?}");
         assert_eq!(found[0].problem.as_deref(), Some("bwrap is not installed"));
@@ -138,7 +150,7 @@ mod tests {
 
     #[test]
     fn the_levels_of_this_machine_do_what_they_promise() {
-        let found = probe(OsStr::new("/usr/bin:/bin"));
+        let found = probe(OsStr::new("/usr/bin:/bin"), &[], None);
         for one in &found {
             eprintln!("{}: {}", one.level, one.problem.as_deref().unwrap_or("works"));
         }

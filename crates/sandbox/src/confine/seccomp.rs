@@ -9,8 +9,6 @@ use seccompiler::{
     SeccompFilter, SeccompRule, TargetArch,
 };
 
-use super::Network;
-
 /// Why there is no filter.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
@@ -22,14 +20,8 @@ impl From<BackendError> for FilterError {
     }
 }
 
-/// Calls that reach into other processes, the kernel, or around the other rules. `io_uring` makes calls that no filter
-/// sees.
-const DENIED: [i64; 29] = [
-    libc::SYS_ptrace,
-    libc::SYS_process_vm_readv,
-    libc::SYS_process_vm_writev,
-    libc::SYS_kcmp,
-    libc::SYS_pidfd_getfd,
+/// Calls that reach the kernel itself, or around the other rules. `io_uring` makes calls that no filter sees.
+const DENIED: [i64; 24] = [
     libc::SYS_io_uring_setup,
     libc::SYS_io_uring_enter,
     libc::SYS_io_uring_register,
@@ -56,8 +48,19 @@ const DENIED: [i64; 29] = [
     libc::SYS_reboot,
 ];
 
-/// Families of sockets that lead past the network: to programs on this machine, to the wire, to the hypervisor.
-const NEVER: [i32; 3] = [libc::AF_UNIX, libc::AF_PACKET, libc::AF_VSOCK];
+/// Calls that reach into other processes. In a process namespace of its own there are none but the command's.
+const DENIED_AMONG_OTHERS: [i64; 5] = [
+    libc::SYS_ptrace,
+    libc::SYS_process_vm_readv,
+    libc::SYS_process_vm_writev,
+    libc::SYS_kcmp,
+    libc::SYS_pidfd_getfd,
+];
+
+/// Families of sockets that lead past the network: to the wire, to the hypervisor.
+const NEVER: [i32; 2] = [libc::AF_PACKET, libc::AF_VSOCK];
+/// Families of the network.
+pub(super) const NETWORK: [i32; 2] = [libc::AF_INET, libc::AF_INET6];
 
 /// The bit of system calls in the ABI x32, which have numbers of their own.
 #[cfg(target_arch = "x86_64")]
@@ -65,30 +68,49 @@ const OTHER_NUMBERS: Option<i64> = Some(0x4000_0000);
 #[cfg(not(target_arch = "x86_64"))]
 const OTHER_NUMBERS: Option<i64> = None;
 
-/// The filter for a command that reaches this of the network. A pair of sockets (`socketpair`) reaches nothing and is
-/// always there.
-pub(super) fn filter(network: &Network) -> Result<BpfProgram, FilterError> {
-    let arch = TargetArch::try_from(std::env::consts::ARCH)?;
+/// What a filter has to see to. Elsewhere namespaces do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub(super) struct Filtered {
+    /// Whether there are processes of others.
+    pub others: bool,
+    /// Whether no socket of the network can be made.
+    pub network: bool,
+    /// Whether no socket to programs on this machine can be made. A pair of sockets (`socketpair`) reaches nothing and
+    /// is always there.
+    pub unix: bool,
+}
+
+/// The filter for calls that fail.
+pub(super) fn filter(filtered: Filtered) -> Result<BpfProgram, FilterError> {
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> =
         DENIED.into_iter().map(|call| (call, Vec::new())).collect();
-    let sockets = match network {
-        Network::Everything => {
-            NEVER.iter().map(|family| is_family(*family)).collect::<Result<_, _>>()?
-        }
-        Network::Nothing | Network::Proxy(_) => Vec::new(),
-    };
+    if filtered.others {
+        rules.extend(DENIED_AMONG_OTHERS.into_iter().map(|call| (call, Vec::new())));
+    }
+    let mut families = NEVER.to_vec();
+    families.extend(filtered.network.then_some(NETWORK).into_iter().flatten());
+    families.extend(filtered.unix.then_some(libc::AF_UNIX));
+    let sockets = families.into_iter().map(is_family).collect::<Result<_, _>>()?;
     rules.insert(libc::SYS_socket, sockets);
     if let Some(bit) = OTHER_NUMBERS {
         let others: Vec<(i64, Vec<SeccompRule>)> =
             rules.iter().map(|(call, rules)| (call | bit, rules.clone())).collect();
         rules.extend(others);
     }
-    let denied = SeccompAction::Errno(libc::EPERM.unsigned_abs());
-    let filter = SeccompFilter::new(rules, SeccompAction::Allow, denied, arch)?;
+    compiled(rules, SeccompAction::Errno(libc::EPERM.unsigned_abs()))
+}
+
+/// A filter with one action for the calls of its rules.
+pub(super) fn compiled(
+    rules: BTreeMap<i64, Vec<SeccompRule>>,
+    action: SeccompAction,
+) -> Result<BpfProgram, FilterError> {
+    let arch = TargetArch::try_from(std::env::consts::ARCH)?;
+    let filter = SeccompFilter::new(rules, SeccompAction::Allow, action, arch)?;
     Ok(filter.try_into()?)
 }
 
-fn is_family(family: i32) -> Result<SeccompRule, BackendError> {
+pub(super) fn is_family(family: i32) -> Result<SeccompRule, BackendError> {
     let family = u64::from(family.unsigned_abs());
     let is = SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, family)?;
     SeccompRule::new(vec![is])

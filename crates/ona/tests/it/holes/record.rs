@@ -12,20 +12,11 @@ use serde_json::{Value, json};
 
 use crate::intents::{answer, done, governed, ona};
 use crate::print::{anthropic, lines};
-use crate::project;
 use crate::read::pdf_of;
 use crate::trust::git;
+use crate::{project, until};
 
 const LEDGER: &str = ".orchestration/agent_trace.jsonl";
-
-/// Waits for what is to come.
-fn until(what: &str, is_there: impl Fn() -> bool) {
-    let start = Instant::now();
-    while !is_there() {
-        assert!(start.elapsed() < Duration::from_secs(60), "{what} never came");
-        std::thread::yield_now();
-    }
-}
 
 fn output(child: Child) -> Ran {
     let output = child.wait_with_output().unwrap();

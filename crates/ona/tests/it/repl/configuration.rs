@@ -157,14 +157,34 @@ fn statusline_is_set_shown_and_removed() {
 }
 
 #[test]
-fn terminal_setup_sandbox_and_release_notes_tell_in_words() {
+fn terminal_setup_and_release_notes_tell_in_words() {
     let project = project();
     let pty = start_alone(&project);
     answers(&pty, "/terminal-setup", "Shift+Enter");
     ready(&pty);
-    answers(&pty, "/sandbox", "sandbox level: none");
-    ready(&pty);
     answers(&pty, "/release-notes", "Changelog");
+}
+
+#[test]
+fn the_sandbox_is_shown_and_switched() {
+    let project = project();
+    let pty = start_alone(&project);
+    pty.line("/sandbox");
+    let shown = pty.wait_for("Sandbox of commands");
+    assert!(shown.contains("sandbox.enabled is not set"), "{shown}");
+    pty.key(Key::Esc);
+    ready(&pty);
+    answers(&pty, "/sandbox on", "commands run in the sandbox; saved in ");
+    ready(&pty);
+    pty.line("/sandbox");
+    let shown = pty.wait_for("writable ");
+    assert!(shown.contains(&project.dir().display().to_string()), "{shown}");
+    pty.key(Key::Esc);
+    ready(&pty);
+    answers(&pty, "/sandbox nonsense", "unknown argument `nonsense`: on, off");
+    ready(&pty);
+    pty.line("!touch /etc/ona-made");
+    pty.wait_whole("[sandbox] refused writing /etc/ona-made");
 }
 
 #[test]

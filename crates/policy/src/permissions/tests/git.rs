@@ -125,7 +125,13 @@ fn it_says_why_git_is_not_free() {
     let because = |command: &str| {
         let effects = Effects::of_shell(around.world, command, &around.cwd).unwrap();
         let facts = RuleFacts::of_tool("Bash");
-        let call = Call { tool: "Bash", facts, input: &json!({}), effects: &effects };
+        let call = Call {
+            tool: "Bash",
+            facts,
+            input: &json!({}),
+            effects: &effects,
+            confines: Confines::Nothing,
+        };
         Permissions::new(Vec::new(), DefaultMode, around.clone()).judge(&call).because
     };
     assert_eq!(because("git status"), None);
@@ -152,7 +158,13 @@ fn it_says_why_a_rule_does_not_cover_a_command_that_begins_like_it() {
     ] {
         let effects = Effects::of_shell(around.world, command, &around.cwd).unwrap();
         let facts = RuleFacts::of_tool("Bash");
-        let call = Call { tool: "Bash", facts, input: &json!({}), effects: &effects };
+        let call = Call {
+            tool: "Bash",
+            facts,
+            input: &json!({}),
+            effects: &effects,
+            confines: Confines::Nothing,
+        };
         let rules = vec![super::rule(Allow, rule).unwrap()];
         let permissions = Permissions::new(rules, DefaultMode, around.clone());
         let ruling = permissions.judge(&call);

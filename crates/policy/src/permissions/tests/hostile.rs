@@ -52,6 +52,7 @@ pub(super) fn verdict(
             facts: RuleFacts::of_tool("Bash"),
             input: &input,
             effects: &effects,
+            confines: Confines::Nothing,
         })
         .behavior
 }

@@ -39,7 +39,7 @@ const V6: &[([u16; 8], u32, &str)] = &[
 const CARRIERS: [[u16; 6]; 2] = [[0, 0, 0, 0, 0, 0xffff], [0x64, 0xff9b, 0, 0, 0, 0]];
 
 /// What an address is, if it is not public.
-pub(crate) fn not_public(address: IpAddr) -> Option<&'static str> {
+pub fn not_public(address: IpAddr) -> Option<&'static str> {
     match address {
         IpAddr::V4(address) => v4(address),
         IpAddr::V6(address) => v6(address),

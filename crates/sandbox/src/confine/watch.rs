@@ -1,0 +1,329 @@
+//! What the kernel refuses a confined command, told while it runs.
+//!
+//! A second filter hands some calls to ona before the kernel does them: those that write by path, and, where there is no
+//! network namespace, sockets. ona looks where the path leads in the command's own file system, notes what will be
+//! refused, and lets the call go on. The note decides nothing: by the time the kernel does the call, its own rules hold.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, IoSliceMut};
+use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd, RawFd};
+use std::path::{Component, Path, PathBuf};
+
+use nix::errno::Errno;
+use nix::fcntl::{OFlag, OpenHow, ResolveFlag, openat2};
+use nix::libc;
+use nix::sys::stat::{SFlag, fstat};
+use nix::sys::statvfs::{FsFlags, fstatvfs};
+use nix::sys::uio::{RemoteIoVec, process_vm_readv};
+use nix::unistd::Pid;
+use seccompiler::{
+    BackendError, BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition,
+    SeccompRule,
+};
+
+use super::seccomp::{self, FilterError};
+use super::{Confinement, Refused};
+
+/// Where the path of a call stands among its arguments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum At {
+    /// Relative to the working directory.
+    Cwd(usize),
+    /// Relative to the directory in the argument before it.
+    Dir(usize),
+}
+
+/// The calls that write by path, and the paths they write. `open` and `openat` only if they may write.
+const CALLS: &[(i64, &[At])] = &[
+    (libc::SYS_openat, &[At::Dir(1)]),
+    (libc::SYS_mkdirat, &[At::Dir(1)]),
+    (libc::SYS_mknodat, &[At::Dir(1)]),
+    (libc::SYS_unlinkat, &[At::Dir(1)]),
+    (libc::SYS_renameat, &[At::Dir(1), At::Dir(3)]),
+    (libc::SYS_renameat2, &[At::Dir(1), At::Dir(3)]),
+    (libc::SYS_linkat, &[At::Dir(3)]),
+    (libc::SYS_symlinkat, &[At::Dir(2)]),
+    (libc::SYS_fchmodat, &[At::Dir(1)]),
+    (libc::SYS_fchownat, &[At::Dir(1)]),
+    (libc::SYS_truncate, &[At::Cwd(0)]),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_open, &[At::Cwd(0)]),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_creat, &[At::Cwd(0)]),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_mkdir, &[At::Cwd(0)]),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_mknod, &[At::Cwd(0)]),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_rmdir, &[At::Cwd(0)]),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_unlink, &[At::Cwd(0)]),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_rename, &[At::Cwd(0), At::Cwd(1)]),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_link, &[At::Cwd(1)]),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_symlink, &[At::Cwd(1)]),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_chmod, &[At::Cwd(0)]),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_chown, &[At::Cwd(0)]),
+];
+
+/// The action of a filter that asks a tracer, and that of one that asks whoever holds its descriptor. The compiler of
+/// filters knows only the first.
+const ASKS_TRACER: u32 = 0x7ff0_0000;
+const ASKS_HOLDER: u32 = 0x7fc0_0000;
+/// The instruction that returns an action.
+const RETURN: u16 = 0x06;
+
+/// The filter that hands calls to the holder of its descriptor. With `sockets`, also sockets of the network: the holder
+/// refuses them.
+pub(super) fn filter(sockets: bool) -> Result<BpfProgram, FilterError> {
+    let mut rules: BTreeMap<i64, Vec<SeccompRule>> =
+        CALLS.iter().map(|(call, _)| (*call, Vec::new())).collect();
+    rules.insert(libc::SYS_openat, may_write(2)?);
+    #[cfg(target_arch = "x86_64")]
+    rules.insert(libc::SYS_open, may_write(1)?);
+    if sockets {
+        let families = seccomp::NETWORK.into_iter().map(seccomp::is_family);
+        rules.insert(libc::SYS_socket, families.collect::<Result<_, _>>()?);
+    }
+    let mut program = seccomp::compiled(rules, SeccompAction::Trace(0))?;
+    for step in program.iter_mut().filter(|step| step.code == RETURN && step.k == ASKS_TRACER) {
+        step.k = ASKS_HOLDER;
+    }
+    Ok(program)
+}
+
+/// The flags of an `open` that may change something.
+fn may_write(argument: u8) -> Result<Vec<SeccompRule>, BackendError> {
+    let flags = |mask: i32, value: i32| {
+        let (mask, value) = (u64::from(mask.unsigned_abs()), u64::from(value.unsigned_abs()));
+        let op = SeccompCmpOp::MaskedEq(mask);
+        let is = SeccompCondition::new(argument, SeccompCmpArgLen::Dword, op, value)?;
+        SeccompRule::new(vec![is])
+    };
+    [
+        flags(libc::O_ACCMODE, libc::O_WRONLY),
+        flags(libc::O_ACCMODE, libc::O_RDWR),
+        flags(libc::O_CREAT, libc::O_CREAT),
+        flags(libc::O_TRUNC, libc::O_TRUNC),
+    ]
+    .into_iter()
+    .collect()
+}
+
+/// Applies the filter to this process, for good, and returns its descriptor. It needs "no new privileges".
+#[allow(unsafe_code, reason = "no library in the tree installs a filter with a descriptor")]
+pub(super) fn install(program: &BpfProgram) -> io::Result<OwnedFd> {
+    let len = u16::try_from(program.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
+    let filter = program.as_ptr().cast::<libc::sock_filter>().cast_mut();
+    let program = libc::sock_fprog { len, filter };
+    // SAFETY: the program lives until the call returns, and the kernel copies it; a descriptor that it returns is new.
+    unsafe {
+        let fd = libc::syscall(
+            libc::SYS_seccomp,
+            libc::SECCOMP_SET_MODE_FILTER,
+            libc::SECCOMP_FILTER_FLAG_NEW_LISTENER,
+            &raw const program,
+        );
+        match RawFd::try_from(fd) {
+            Ok(fd) if fd >= 0 => Ok(OwnedFd::from_raw_fd(fd)),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+}
+
+mod calls {
+    #![allow(unsafe_code, missing_docs, reason = "the kernel's own calls")]
+    use nix::libc::{seccomp_notif, seccomp_notif_resp};
+
+    nix::ioctl_readwrite!(receive, b'!', 0, seccomp_notif);
+    nix::ioctl_readwrite!(send, b'!', 1, seccomp_notif_resp);
+}
+
+/// How it is told what the kernel will refuse.
+pub(super) enum Rules {
+    /// By the mounts of the command's own file system.
+    Mounts,
+    /// By what is allowed.
+    Allowed(Confinement),
+}
+
+/// Takes one call that waits, tells what will be refused of it, and answers it.
+#[allow(unsafe_code, reason = "the kernel's own calls, with its own structures")]
+pub(super) fn answer_one(
+    fd: BorrowedFd<'_>,
+    rules: &Rules,
+    tell: &dyn Fn(Refused),
+) -> io::Result<()> {
+    // SAFETY: these are plain numbers, and the kernel wants them to be zero.
+    let mut asked: libc::seccomp_notif = unsafe { std::mem::zeroed() };
+    // SAFETY: the kernel fills a structure that lives until the call returns.
+    unsafe { calls::receive(fd.as_raw_fd(), &raw mut asked) }?;
+    let call = i64::from(asked.data.nr);
+    let is_socket = call == libc::SYS_socket;
+    match is_socket {
+        true => tell(Refused::Network),
+        false => refusals(asked.pid, call, &asked.data.args, rules).into_iter().for_each(tell),
+    }
+    let mut answer = libc::seccomp_notif_resp {
+        id: asked.id,
+        val: 0,
+        error: if is_socket { -libc::EPERM } else { 0 },
+        flags: if is_socket { 0 } else { libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32 },
+    };
+    // SAFETY: the kernel reads a structure that lives until the call returns.
+    match unsafe { calls::send(fd.as_raw_fd(), &raw mut answer) } {
+        // The process was killed meanwhile.
+        Ok(_) | Err(Errno::ENOENT) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// What will be refused of a call. What cannot be told is left to the kernel alone.
+fn refusals(pid: u32, call: i64, args: &[u64; 6], rules: &Rules) -> Vec<Refused> {
+    let Some((_, paths)) = CALLS.iter().find(|(known, _)| *known == call) else {
+        return Vec::new();
+    };
+    let refused = paths.iter().filter_map(|at| {
+        let path = path_of(pid, *at, args)?;
+        is_refused(pid, &path, rules).then_some(Refused::Write(path))
+    });
+    refused.collect()
+}
+
+/// The path that a call names, from the root of the command's file system.
+fn path_of(pid: u32, at: At, args: &[u64; 6]) -> Option<PathBuf> {
+    let (argument, dir) = match at {
+        At::Cwd(argument) => (argument, libc::AT_FDCWD),
+        // A descriptor is a number of 32 bits.
+        At::Dir(argument) => (argument, args[argument - 1] as i32),
+    };
+    let named = read_path(pid, args[argument])?;
+    if named.as_os_str().is_empty() {
+        return None;
+    }
+    if named.is_absolute() {
+        return Some(plain(&named));
+    }
+    let base = match dir {
+        libc::AT_FDCWD => fs::read_link(format!("/proc/{pid}/cwd")),
+        fd => fs::read_link(format!("/proc/{pid}/fd/{fd}")),
+    };
+    Some(plain(&base.ok()?.join(named)))
+}
+
+/// Without `.` and `..`, as far as that goes without looking.
+fn plain(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => drop(plain.pop()),
+            Component::CurDir => {}
+            part => plain.push(part),
+        }
+    }
+    plain
+}
+
+/// A path in the memory of another process.
+fn read_path(pid: u32, address: u64) -> Option<PathBuf> {
+    const PAGE: usize = 4096;
+    let pid = Pid::from_raw(i32::try_from(pid).ok()?);
+    let mut base = usize::try_from(address).ok()?;
+    let mut bytes: Vec<u8> = Vec::new();
+    while bytes.len() < libc::PATH_MAX.unsigned_abs() as usize {
+        // Not beyond a page: the next one may not be there.
+        let mut piece = vec![0; PAGE - base % PAGE];
+        let remote = RemoteIoVec { base, len: piece.len() };
+        let count = process_vm_readv(pid, &mut [IoSliceMut::new(&mut piece)], &[remote]).ok()?;
+        let piece = &piece[..count];
+        if let Some(end) = piece.iter().position(|byte| *byte == 0) {
+            bytes.extend_from_slice(&piece[..end]);
+            let path = <std::ffi::OsString as std::os::unix::ffi::OsStringExt>::from_vec(bytes);
+            return Some(path.into());
+        }
+        bytes.extend_from_slice(piece);
+        base += count;
+    }
+    None
+}
+
+/// Whether the kernel will refuse a write there.
+fn is_refused(pid: u32, path: &Path, rules: &Rules) -> bool {
+    let Some(found) = nearest(pid, path) else { return false };
+    // Writing to a device or a pipe is not writing to the file system that it is in.
+    let is_file = fstat(&found).is_ok_and(|stat| {
+        let kind = SFlag::from_bits_truncate(stat.st_mode) & SFlag::S_IFMT;
+        kind == SFlag::S_IFREG || kind == SFlag::S_IFDIR
+    });
+    if !is_file {
+        return false;
+    }
+    match rules {
+        Rules::Mounts => {
+            fstatvfs(&found).is_ok_and(|mount| mount.flags().contains(FsFlags::ST_RDONLY))
+        }
+        Rules::Allowed(confinement) => {
+            let real = fs::read_link(format!("/proc/self/fd/{}", found.as_raw_fd()));
+            real.is_ok_and(|real| !confinement.may_write(&real))
+        }
+    }
+}
+
+/// The path as the command sees it, or the nearest directory above it that is there.
+fn nearest(pid: u32, path: &Path) -> Option<OwnedFd> {
+    let root = fs::File::open(format!("/proc/{pid}/root")).ok()?;
+    let how = OpenHow::new()
+        .flags(OFlag::O_PATH | OFlag::O_CLOEXEC)
+        .resolve(ResolveFlag::RESOLVE_IN_ROOT);
+    path.ancestors().find_map(|path| {
+        let below = path.strip_prefix("/").unwrap_or(path);
+        let below = if below.as_os_str().is_empty() { Path::new(".") } else { below };
+        openat2(root.as_fd(), below, how).ok()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_filter_asks_whoever_holds_it() {
+        let asks = |sockets: bool| {
+            let program = filter(sockets).unwrap();
+            assert!(!program.iter().any(|step| step.k == ASKS_TRACER));
+            program.iter().filter(|step| step.k == ASKS_HOLDER).count()
+        };
+        assert!(asks(false) > 0 && asks(true) > asks(false));
+    }
+
+    #[test]
+    fn a_path_is_read_from_another_process_also_across_pages() {
+        let own = std::process::id();
+        let text = format!("/{}\0", "x/".repeat(3000 / 2));
+        let address = text.as_ptr() as u64;
+        let read = read_path(own, address).unwrap();
+        assert_eq!(read, PathBuf::from(text.trim_end_matches('\0')));
+        assert_eq!(read_path(own, 1), None);
+    }
+
+    #[test]
+    fn what_is_not_there_is_judged_by_the_directory_above() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        let rules = Rules::Allowed(Confinement {
+            writable: vec![root.join("work")],
+            ..Confinement::default()
+        });
+        fs::create_dir(root.join("work")).unwrap();
+        let own = std::process::id();
+        assert!(!is_refused(own, &root.join("work/a/b"), &rules));
+        assert!(is_refused(own, &root.join("a/b"), &rules));
+        assert!(!is_refused(own, Path::new("/dev/null"), &rules), "a device");
+        assert_eq!(plain(Path::new("/a/./b/../c")), Path::new("/a/c"));
+    }
+}
