@@ -101,6 +101,31 @@ impl<O: Outside> Console<O> {
         self.said = Some((command.to_owned(), Reply::Error { text }));
     }
 
+    /// Without any session: tells why, and waits until the operator wants to try again; `false` if they leave. What they
+    /// type comes back to the prompt.
+    pub async fn waits_to_try_again(&mut self, why: &str) -> bool {
+        let text = format!("{why}\nno session is open: any input tries again, /exit leaves");
+        let reply = Reply::Error { text };
+        self.front.tell(Event::Reply { command: "resume".to_owned(), reply });
+        self.front.tell(Event::Ready);
+        loop {
+            let typed = match self.ops.next().await {
+                None => return false,
+                Some(Op::Command { line }) if ["/exit", "/quit"].contains(&line.trim()) => {
+                    self.front.tell(Event::Exit);
+                    return false;
+                }
+                Some(Op::Submit { prompt, .. }) => prompt,
+                Some(Op::Command { line }) => line,
+                Some(Op::Shell { command }) => format!("!{command}"),
+                Some(Op::Remember { text }) => format!("#{text}"),
+                Some(_) => continue,
+            };
+            self.input = Some(typed);
+            return true;
+        }
+    }
+
     /// Runs a session until it ends.
     pub async fn run(&mut self, mut agent: Agent, source: StartSource) -> Next {
         agent.session_mut().gate.keeps_files = true;

@@ -39,7 +39,8 @@ pub use merge::{
 pub(crate) use merge::{managed_servers_only, merge_objects};
 pub use ona_repo::Repository;
 pub use schema::{
-    OauthSettings, Permissions, SandboxFiles, SandboxProfile, SearchBackend, Settings, schema,
+    OauthSettings, Permissions, Sandbox, SandboxFiles, SandboxProfile, SearchBackend, Settings,
+    schema,
 };
 pub(crate) use schema::{is_permission, is_setting};
 pub use shown::shown;

@@ -2,6 +2,7 @@
 
 pub mod basis;
 mod load;
+mod sandbox;
 mod secrets;
 mod update;
 
@@ -11,7 +12,6 @@ use std::sync::Arc;
 use ona_hooks::{HookHost, HookLayer, HookPlane, HookWarning, collect};
 use ona_policy::secrets::Redactor;
 use ona_policy::{Anchors, Call, Permissions, Scope, Source};
-use ona_sandbox::confine::Confined;
 use ona_store::{Seat, StoreError};
 use ona_tools::{Host, Place};
 use ona_types::{PermissionMode, RuleValue, UpdateDestination};
@@ -144,7 +144,7 @@ pub struct Governance {
     /// Masks secrets.
     pub redactor: Redactor,
     /// How commands are confined.
-    pub sandbox: Terms,
+    pub sandbox: Arc<Terms>,
     core: Arc<Core>,
     place: Place,
     basis: Basis,
@@ -211,7 +211,7 @@ impl Governance {
             unread,
             host,
             redactor,
-            sandbox,
+            sandbox: Arc::new(sandbox),
             core,
             place,
             basis,
@@ -230,7 +230,7 @@ impl Governance {
             return;
         }
         match self.confined() {
-            Runs::Inside(confined, _) => self.hooks.confine(Confined::clone(&confined)),
+            Runs::Inside(confined, _) => self.hooks.confine(confined),
             Runs::Outside(why, _) | Runs::Refused(why) => {
                 self.warnings.push(format!("sandbox.hooks has no effect: {why}"));
             }

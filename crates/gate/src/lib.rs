@@ -24,6 +24,7 @@ mod plan_check;
 pub mod rule_words;
 mod run;
 pub mod sandbox;
+mod sandboxed_call;
 pub mod servers;
 pub mod services;
 pub mod settle;

@@ -89,7 +89,7 @@ pub(crate) async fn run_command(
             env: environment(host, call, env),
             // S0 §5.11: the whole environment, unless the operator confines them.
             credentials: host.confined.is_none(),
-            confined: host.confined.as_ref(),
+            confined: host.confined.as_deref(),
             marker: Some(marker.clone()),
             stdin: format!("{input}\n").into_bytes(),
             timeout: limit,

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -61,7 +62,7 @@ pub struct HookHost {
     /// Looks a variable up.
     pub variable: Lookup,
     /// What command hooks may touch; everything if `None`.
-    pub confined: Option<Confined>,
+    pub confined: Option<Arc<Confined>>,
     /// Keeps secrets out of what hooks read, and out of what is kept of what they print.
     pub redactor: Redactor,
 }
@@ -102,7 +103,7 @@ static RUNS: AtomicU64 = AtomicU64::new(0);
 
 impl HookPlane {
     /// Command hooks may touch only this.
-    pub fn confine(&mut self, confined: Confined) {
+    pub fn confine(&mut self, confined: Arc<Confined>) {
         self.host.confined = Some(confined);
     }
 

@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use ona_cli::output::print;
-use ona_cli::{CliError, env, record};
+use ona_cli::{CliError, Options, bootstrap, env, record};
+use ona_engine::Session;
+use ona_gate::governance::Unread;
 use ona_gate::settle::is_gone;
 use ona_store::{Finding, Level, Progress, StoreError, Watch};
 use serde_json::json;
@@ -15,9 +17,9 @@ use serde_json::json;
 /// A check that takes longer than this says how far it is.
 const LONG: Duration = Duration::from_secs(1);
 
-pub fn run(as_json: bool) -> Result<ExitCode, CliError> {
+pub fn run(cli: &Options, as_json: bool) -> Result<ExitCode, CliError> {
     let database = env::database()?;
-    let findings = match io::stderr().is_terminal() {
+    let mut findings = match io::stderr().is_terminal() {
         true => {
             let started = Instant::now();
             let findings = ona_engine::examine(&database, &shown(&database, started));
@@ -30,6 +32,7 @@ pub fn run(as_json: bool) -> Result<ExitCode, CliError> {
         }
         false => ona_engine::examine(&database, &Watch::default()),
     };
+    findings.extend(sandbox(cli)?);
     let worst = findings.iter().map(|finding| finding.level).max().unwrap_or(Level::Ok);
     let text = if as_json {
         format!("{}\n", json!({"database": database, "level": worst, "findings": findings}))
@@ -39,6 +42,42 @@ pub fn run(as_json: bool) -> Result<ExitCode, CliError> {
     print(&text)
         .map_err(|error| CliError::failed(format!("cannot print the findings: {error}")))?;
     Ok(ExitCode::from(u8::from(worst == Level::Fail)))
+}
+
+/// What works as a sandbox here, and which of its settings have no effect.
+fn sandbox(cli: &Options) -> Result<Vec<Finding>, CliError> {
+    const CHECK: &str = "sandbox";
+    let levels: Vec<String> = crate::sandbox::levels(cli, false)?
+        .iter()
+        .map(|one| match &one.problem {
+            None => format!("{} works", one.level),
+            Some(problem) => format!("{} does not ({problem})", one.level),
+        })
+        .collect();
+    let mut findings = vec![Finding::ok(CHECK, levels.join(", "))];
+    let engine = bootstrap::passing_engine(cli)?;
+    let here = bootstrap::directory(cli.cwd.as_deref())?;
+    // A folder that is not trusted, or has unreadable settings, is told of where it is used.
+    let Ok(session) = Session::read_only(&engine, &here, None, Unread::IsTold) else {
+        return Ok(findings);
+    };
+    let governance = &session.gate.governance;
+    findings.push(match governance.sandbox_level() {
+        (level, None) => {
+            Finding::ok(CHECK, format!("commands in this folder run at the level {level}"))
+        }
+        (_, Some(why)) => Finding::bad(
+            CHECK,
+            Level::Warn,
+            format!("the settings want a sandbox, and {why}"),
+            "`ona help sandboxing` says what each level needs",
+        ),
+    });
+    findings.extend(governance.idle_sandbox_settings().into_iter().map(|why| {
+        let hint = "`ona help sandboxing` lists what acts";
+        Finding::bad(CHECK, Level::Warn, format!("no effect: {why}"), hint)
+    }));
+    Ok(findings)
 }
 
 /// `ona doctor --compact`.

@@ -53,7 +53,7 @@ const TOPICS: &[Topic] = topics! {
     "servers", "MCP.md", "MCP servers, and ona as one";
     "web", "WEB.md", "WebFetch and WebSearch";
     "memories", "MEMORY.md", "memories for later sessions";
-    "sandbox", "SANDBOX.md", "the sandbox of commands: levels, settings, what each level stops";
+    "sandboxing", "SANDBOX.md", "the sandbox of commands: levels, settings, what each level stops";
     "security", "SECURITY.md", "what ona protects against, what not, and what was tried";
 };
 

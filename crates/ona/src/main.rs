@@ -105,7 +105,7 @@ fn dispatch(cli: &Cli) -> Result<ExitCode, CliError> {
         Some(Command::Serve(serve)) => serve::run(options, serve),
         Some(Command::Mcp(command)) => mcp::run(options, command),
         Some(Command::Doctor { compact: true, json }) => doctor::compact(*json),
-        Some(Command::Doctor { compact: false, json }) => doctor::run(*json),
+        Some(Command::Doctor { compact: false, json }) => doctor::run(options, *json),
         Some(Command::Why { tool_use_id, json }) => story::why(tool_use_id.as_deref(), *json),
         Some(Command::Explain { call, bash, json }) => {
             story::explain(options, call.as_deref(), bash.as_deref(), *json)

@@ -201,6 +201,7 @@ fn sessions(
 ) -> Result<Left, CliError> {
     let args = &live.options.agent;
     let mut last: Option<Seat> = None;
+    let mut is_second_try = false;
     loop {
         let prepared = SessionBuilder {
             engine: &live.engine,
@@ -223,6 +224,7 @@ fn sessions(
         });
         let next = match opened {
             Ok(Some((agent, source))) => {
+                is_second_try = false;
                 last = Some(agent.session().seat().clone());
                 runtime.block_on(console.run(agent, source))
             }
@@ -231,7 +233,12 @@ fn sessions(
             Err(error) => match &last {
                 // The session before is opened again.
                 Some(seat) => {
-                    console.failed("resume", error.words());
+                    let words = error.words();
+                    if is_second_try && !runtime.block_on(console.waits_to_try_again(&words)) {
+                        break;
+                    }
+                    is_second_try = true;
+                    console.failed("resume", words);
                     let which = Which::Named(seat.session.to_string(), None);
                     Next::Open { which, source: StartSource::Resume, name: None }
                 }

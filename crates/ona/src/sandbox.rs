@@ -19,14 +19,19 @@ pub fn run(cli: &Options, command: &Sandbox) -> Result<ExitCode, CliError> {
     }
 }
 
-fn status(cli: &Options, fresh: bool, as_json: bool) -> Result<ExitCode, CliError> {
+/// Which levels work.
+pub fn levels(cli: &Options, fresh: bool) -> Result<Vec<Probed>, CliError> {
     let database = env::database()?;
     let state = database.parent().unwrap_or(Path::new("/"));
     let here = bootstrap::directory(cli.cwd.as_deref())?;
     let find = if fresh { known::anew } else { known::known };
     let (own, _) = env::own_program()?;
     // A helper in the work tree would be the agent's own.
-    let found = find(state, &env::search_path(), &[repository_root(&here)], &own);
+    Ok(find(state, &env::search_path(), &[repository_root(&here)], &own))
+}
+
+fn status(cli: &Options, fresh: bool, as_json: bool) -> Result<ExitCode, CliError> {
+    let found = levels(cli, fresh)?;
     let best = found.iter().find(|one| one.problem.is_none()).map(|one| one.level);
     let used = used(cli)?;
     let text = match as_json {

@@ -208,6 +208,11 @@ impl App {
         std::mem::take(&mut self.effects)
     }
 
+    /// Whether something is to be done beyond the screen.
+    pub fn has_effects(&self) -> bool {
+        !self.effects.is_empty()
+    }
+
     /// The process is to stop until the user continues it.
     pub fn suspend(&mut self) {
         self.effects.push(Effect::Suspend);

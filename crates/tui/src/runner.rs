@@ -8,7 +8,7 @@ use futures_util::StreamExt as _;
 use ona_front::{ClientHandle, Event, Op};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::UnboundedReceiver;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use crate::app::{App, Effect};
 use crate::background::{BackgroundAnswer, Heard};
@@ -22,6 +22,8 @@ use crate::terminal::{self, Modes};
 const FRAME: Duration = Duration::from_millis(16);
 /// Input/output error, on every system ona runs on.
 const EIO: i32 = 5;
+/// What comes so soon after a key belongs to the same burst.
+const BURST: Duration = Duration::from_millis(1);
 /// Events that are taken at once before a frame.
 const BATCH: usize = 4_000;
 
@@ -96,6 +98,7 @@ impl Runner<'_> {
                     Some(Ok(input)) => {
                         at_once = true;
                         self.input(input)?;
+                        self.rest_of_burst(&mut keys).await?;
                     }
                     Some(Err(_)) | None => {
                         self.client.send(Op::Quit);
@@ -178,6 +181,19 @@ impl Runner<'_> {
         self.screen.draw(&self.app.take_finished(), &crate::screen::Frame::default())?;
         self.screen.clear_live()?;
         Ok(Ended::Left)
+    }
+
+    /// Input that comes faster than anybody types is drawn together, as far as it has no effect beyond the screen.
+    async fn rest_of_burst(&mut self, keys: &mut EventStream) -> io::Result<()> {
+        let start = Instant::now();
+        while start.elapsed() < FRAME && !self.app.has_effects() {
+            match timeout(BURST, keys.next()).await {
+                Ok(Some(Ok(input))) => self.input(input)?,
+                // An error comes again.
+                _ => break,
+            }
+        }
+        Ok(())
     }
 
     fn input(&mut self, input: Input) -> io::Result<()> {

@@ -173,7 +173,8 @@ impl<W: Write> Screen<W> {
     ) -> io::Result<()> {
         let (columns, height) = (columns.max(1), height.max(2));
         let same_width = columns == self.columns;
-        (self.columns, self.height) = (columns, height);
+        let before = std::mem::replace(&mut self.height, height);
+        self.columns = columns;
         if self.alternate {
             self.beneath = Some(tail(height));
             return Ok(());
@@ -190,13 +191,13 @@ impl<W: Write> Screen<W> {
             }
         };
         let mut bytes = String::from("\x1b[?2026h\x1b[?25l\r");
-        let mut finished = tail(height.max(self.above.min(height)));
+        let mut finished = tail(before.max(height));
         let fills = finished.len() + frame.rows.len() >= height;
         if fills {
-            // The whole screen is ours.
-            finished.drain(
-                ..(finished.len() + frame.rows.len()).saturating_sub(height).min(finished.len()),
-            );
+            // The whole screen is ours. Rows that were on it and have no room any more are printed too: they scroll away.
+            let room = height.saturating_sub(frame.rows.len());
+            let keep = if same_width { self.left_on_screen(before).max(room) } else { room };
+            finished.drain(..finished.len().saturating_sub(keep));
             bytes.push_str("\x1b[H");
         } else {
             up(&mut bytes, rows_above_cursor + self.above.min(height));
@@ -210,6 +211,18 @@ impl<W: Write> Screen<W> {
         self.above = finished.len();
         (self.rows, self.widths, self.cursor_row) = (Vec::new(), Vec::new(), 0);
         self.draw(&[], frame)
+    }
+
+    /// How many finished rows are still on a screen that had this height. A terminal that gets lower drops the rows below
+    /// the cursor first; only then do those at the top go into the scrollback.
+    fn left_on_screen(&self, before: usize) -> usize {
+        let lost = before.saturating_sub(self.height);
+        let above = self.above.min(before.saturating_sub(self.rows.len()));
+        let below = before.saturating_sub(1 + above + self.cursor_row);
+        match lost {
+            0 => 0,
+            lost => above.saturating_sub(lost.saturating_sub(below)),
+        }
     }
 
     /// Removes the live rows, so that another program can write where they were.

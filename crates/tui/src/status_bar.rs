@@ -18,9 +18,14 @@ const CUSTOM_ROWS: usize = 3;
 struct Part {
     text: String,
     role: Role,
-    /// Hints give way to it.
-    tells: bool,
+    /// From how many columns on hints give way to it.
+    tells_from: usize,
 }
+
+/// From here on phase, intent, model, context, cost and sandbox are shown whatever else is.
+const WIDE: usize = 160;
+/// The longest name of a model.
+const MODEL: usize = 40;
 
 /// The words of a mode.
 pub fn mode_words(mode: PermissionMode) -> Option<&'static str> {
@@ -40,8 +45,13 @@ pub fn context_percent(status: &Status) -> Option<u64> {
 }
 
 fn parts(status: &Status) -> Vec<Part> {
-    let part = |text: String, role: Role| Part { text, role, tells: true };
-    let detail = |text: String| Part { text, role: Role::Dim, tells: false };
+    // There is no session yet.
+    if status.session_id.is_empty() {
+        return Vec::new();
+    }
+    let part = |text: String, role: Role| Part { text, role, tells_from: 0 };
+    let wide = |text: String| Part { text, role: Role::Dim, tells_from: WIDE };
+    let detail = |text: String| Part { text, role: Role::Dim, tells_from: usize::MAX };
     let context = match context_percent(status) {
         Some(percent) => format!("context {percent}%"),
         None => format!("context {} tokens", short_number(status.context_tokens)),
@@ -67,9 +77,9 @@ fn parts(status: &Status) -> Vec<Part> {
     if let Some(bead) = &status.bead {
         parts.push(part(format!("bead {}", plain(bead)), Role::Dim));
     }
-    parts.push(detail(plain(&status.model).into_owned()));
-    parts.push(detail(format!("${:.4}", status.cost_usd)));
-    parts.push(detail(format!("sandbox {}", plain(&status.sandbox))));
+    parts.push(wide(truncate_middle(&plain(&status.model), MODEL)));
+    parts.push(wide(format!("${:.4}", status.cost_usd)));
+    parts.push(wide(format!("sandbox {}", plain(&status.sandbox))));
     if let Some(effort) = &status.effort {
         parts.push(detail(format!("effort {}", plain(effort))));
     }
@@ -104,11 +114,12 @@ pub fn rows(
         .collect();
     let mode = |cycle: &str| {
         let words = mode_words(status.mode)?;
-        Some(Part { text: format!("{words}{cycle}"), role: Role::Mode(status.mode), tells: true })
+        let text = format!("{words}{cycle}");
+        Some(Part { text, role: Role::Mode(status.mode), tells_from: 0 })
     };
     let dim = |text: &str| {
         let text = plain(text).replace('\n', " ");
-        (!text.is_empty()).then_some(Part { text, role: Role::Dim, tells: true })
+        (!text.is_empty()).then_some(Part { text, role: Role::Dim, tells_from: 0 })
     };
     // What explains something gives way before what tells something.
     let mut variants: Vec<Vec<Option<Part>>> = match left {
@@ -122,7 +133,7 @@ pub fn rows(
     };
     let all = parts(status);
     let fits = |first: &Vec<Option<Part>>| {
-        let telling = all.iter().filter(|part| part.tells);
+        let telling = all.iter().filter(|part| part.tells_from <= columns);
         let parts = first.iter().flatten().chain(telling);
         parts.map(|part| width(&part.text) + 3).sum::<usize>() <= columns + 1
     };

@@ -10,6 +10,7 @@ mod build;
 mod intents;
 mod measure;
 mod memories;
+mod sandbox;
 mod servers;
 mod table;
 mod terminal;
@@ -95,6 +96,7 @@ fn program(root: &Path) -> Result<Vec<Row>> {
     rows.extend(bench.starts()?);
     rows.extend(bench.pipeline()?);
     rows.extend(bench.rules()?);
+    rows.extend(bench.sandbox()?);
     rows.push(bench.appends()?);
     rows.extend(bench.intents()?);
     rows.extend(bench.memories()?);

@@ -81,11 +81,11 @@ fn facts(term: &str, colorterm: &str, colorfgbg: &str, colour: bool) -> Terminal
     let all = matches!(colorterm, "truecolor" | "24bit");
     let colours = match term {
         _ if !colour => Colours::None,
-        "dumb" => Colours::None,
+        // Whoever says nothing of the terminal knows nothing of it.
+        "dumb" | "" => Colours::None,
         "linux" | "vt100" | "vt220" | "ansi" | "xterm-color" => Colours::Sixteen,
         _ if all => Colours::All,
         "xterm" | "screen" | "rxvt" => Colours::Sixteen,
-        "" => Colours::Sixteen,
         _ => Colours::Many,
     };
     // The last number is the background; 7 and 9 to 15 are light.
@@ -96,7 +96,7 @@ fn facts(term: &str, colorterm: &str, colorfgbg: &str, colour: bool) -> Terminal
         light: background.is_some_and(|number| number == 7 || (9..=15).contains(&number)),
         program: String::new(),
         kitty: false,
-        plain: term == "dumb",
+        plain: matches!(term, "dumb" | ""),
         reaction: REACTION,
     }
 }
@@ -119,6 +119,6 @@ mod tests {
         }
         assert_eq!(facts("xterm-256color", "truecolor", "", false).colours, Colours::None);
         assert!(facts("xterm", "", "0;15", true).light && !facts("xterm", "", "15;0", true).light);
-        assert!(facts("dumb", "", "", true).plain);
+        assert!(facts("dumb", "", "", true).plain && facts("", "", "", true).plain);
     }
 }

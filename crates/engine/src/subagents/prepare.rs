@@ -69,7 +69,8 @@ impl SessionRef<'_> {
         let model_handle = self.model_for(model_handle, definition, order)?.with_effort(effort);
         let start = self.start_point(&request)?;
         let id = start.seat.session.clone();
-        let built = self.build(request, start, model_handle, options).await;
+        // A whole session is made in it.
+        let built = Box::pin(self.build(request, start, model_handle, options)).await;
         if built.is_err() {
             // It did not start.
             self.gate.store().agent_ended(&id, Some("failed"))?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ona_policy::{Scope, Source};
 use ona_store::{Seat, Store, StoreError};
 use ona_tools::Place;
-use ona_types::Diagnostic;
+use ona_types::{Diagnostic, SandboxLevel};
 use serde_json::{Map, Value};
 use tracing::debug;
 
@@ -148,8 +148,12 @@ impl Governance {
     fn check_sandbox(&mut self) -> Result<(), GovernanceError> {
         match self.sandbox_level() {
             (_, None) => Ok(()),
-            (_, Some(why)) if self.sandbox.fail_if_unavailable => {
-                Err(GovernanceError::NoSandbox(why))
+            (_, Some(why)) if self.sandbox.fail_if_unavailable => Err(GovernanceError::NoSandbox(
+                format!("sandbox.failIfUnavailable is set, and {why}"),
+            )),
+            (_, Some(why)) if self.sandbox.minimum > SandboxLevel::None => {
+                self.warnings.push(format!("no command will run: {why}"));
+                Ok(())
             }
             (_, Some(why)) => {
                 self.warnings.push(format!("commands are not confined: {why}"));

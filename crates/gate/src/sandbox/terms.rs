@@ -2,7 +2,9 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use ona_config::settings::{Layer, Roots, SandboxFiles, SandboxProfile, Settings, is_projects};
+use ona_config::settings::{
+    Layer, Roots, Sandbox, SandboxFiles, SandboxProfile, Settings, is_projects,
+};
 use ona_policy::{Anchors, Rule, Scope, Source};
 use ona_sandbox::confine::{HostPattern, Limits, Network, Sockets};
 use ona_types::{Behavior, SandboxLevel};
@@ -42,6 +44,8 @@ pub struct Terms {
     pub sockets: Sockets,
     /// What a command may use up.
     pub limits: Limits,
+    /// Settings that have no effect, and why.
+    pub idle: Vec<String>,
 }
 
 impl Terms {
@@ -118,10 +122,14 @@ impl Terms {
             network,
             sockets,
             limits,
+            idle: Vec::new(),
         };
-        if let Some(profile) = sandbox.profile {
+        if let Some(profile) = sandbox.profile.filter(|_| terms.enabled) {
             terms.take(profile, sandbox.minimum.is_none());
         }
+        // What is demanded is on.
+        terms.enabled |= terms.minimum > SandboxLevel::None;
+        terms.idle = idle(sandbox, &terms);
         (terms, wrong)
     }
 
@@ -137,6 +145,28 @@ impl Terms {
             SandboxProfile::CiLike => self.caches = true,
         }
     }
+}
+
+/// The settings that have no effect, whatever the machine.
+fn idle(sandbox: &Sandbox, terms: &Terms) -> Vec<String> {
+    let net = sandbox.network.as_deref();
+    let said = [
+        (
+            sandbox.enable_weaker_nested_sandbox.is_some(),
+            "sandbox.enableWeakerNestedSandbox: the strongest level that works is used anyway; demand one with \
+             sandbox.minimum",
+        ),
+        (
+            sandbox.enable_weaker_network_isolation.is_some(),
+            "sandbox.enableWeakerNetworkIsolation: it is for the sandbox of macOS in Claude Code",
+        ),
+        (
+            net.is_some_and(|net| net.allow_local_binding.is_some()),
+            "sandbox.network.allowLocalBinding: a command can always listen in its own network",
+        ),
+        (!terms.enabled && sandbox.enabled.is_none(), "sandbox: sandbox.enabled is not set"),
+    ];
+    said.into_iter().filter(|(is_set, _)| *is_set).map(|(_, why)| why.to_owned()).collect()
 }
 
 /// One of the lists of paths.

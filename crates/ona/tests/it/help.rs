@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::project;
 
 /// Every page, in the order in which they are listed.
-const TOPICS: [&str; 14] = [
+const TOPICS: [&str; 15] = [
     "cold-start",
     "interactive",
     "headless",
@@ -25,6 +25,7 @@ const TOPICS: [&str; 14] = [
     "servers",
     "web",
     "memories",
+    "sandboxing",
     "security",
 ];
 

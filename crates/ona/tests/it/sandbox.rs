@@ -12,6 +12,7 @@ use serde_json::Value;
 use crate::project;
 
 /// Lets a project have no stronger level than this. Whether the level works here; if not, that is said.
+#[allow(clippy::print_stderr, reason = "a skipped test says why")]
 fn at_level(project: &Project, level: &str) -> bool {
     assert_eq!(run(&mut project.ona(["--init-db"])).code, Some(0));
     let ran = run(&mut project.ona(["sandbox", "status", "--json"]));

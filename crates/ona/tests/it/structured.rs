@@ -41,7 +41,10 @@ fn each_provider_answers_in_the_shape_that_was_asked_for() {
         assert_eq!(kept[2..], ["tool_use|s|{\"answer\":42}", "tool_result|s|"]);
         let stages =
             project.sql("SELECT stage FROM gate_answers WHERE tool_use_id = 's' ORDER BY id");
-        assert_eq!(stages, ["input", "hooks", "phase", "intent", "rules", "human", "tasks"]);
+        assert_eq!(
+            stages,
+            ["input", "hooks", "phase", "intent", "rules", "human", "sandbox", "tasks"]
+        );
     }
 }
 

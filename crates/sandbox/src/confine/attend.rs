@@ -185,7 +185,7 @@ impl Watcher {
         }
         let served = Arc::clone(&seen);
         let serve = move || {
-            serve(client, &network, word, &served);
+            serve(&client, &network, word, &served);
             served.connections.fetch_sub(1, Ordering::Relaxed);
         };
         if thread::Builder::new().name("proxy".to_owned()).spawn(serve).is_err() {
@@ -194,7 +194,7 @@ impl Watcher {
     }
 }
 
-fn serve(client: TcpStream, network: &Network, word: Word, seen: &Seen) {
+fn serve(client: &TcpStream, network: &Network, word: Word, seen: &Seen) {
     match (network, word) {
         (Network::Hosts(allowed), Word::Http) => {
             proxy::serve(client, allowed, &|host| seen.refuse(Refused::Host(host)));

@@ -14,6 +14,9 @@ use nix::unistd::geteuid;
 use super::known::known;
 use super::probe::Probed;
 
+/// The directories in which no helper was looked for, and what was found.
+type Found = (Vec<PathBuf>, Arc<[Probed]>);
+
 /// What this machine has for a sandbox, and what of it is in use. The sessions of a process share it.
 #[derive(Debug, Default)]
 pub struct Machine {
@@ -24,7 +27,7 @@ pub struct Machine {
     /// Where directories for temporary files are made.
     temporary: PathBuf,
     /// Levels that were found, by the directories in which no helper is looked for.
-    found: Mutex<Vec<(Vec<PathBuf>, Arc<[Probed]>)>>,
+    found: Mutex<Vec<Found>>,
     /// Directories that were made.
     made: Mutex<BTreeSet<PathBuf>>,
     /// Whether they stay: what goes on in the background uses them.

@@ -3,13 +3,16 @@
 //! A mount needs something that it is mounted on. Where a protected name does not exist, an empty directory stands for it
 //! while commands run, and goes again with the last of them.
 
-use std::fs::{self, File};
+use std::fs::{self, DirBuilder, File};
 use std::io;
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use nix::fcntl::{Flock, FlockArg};
 use nix::libc;
+
+/// The permissions by which they are known: nobody chooses these for a directory.
+const MODE: u32 = 0o711;
 
 /// Empty directories in the place of names that do not exist.
 #[derive(Debug, Default)]
@@ -20,20 +23,45 @@ impl Placeholders {
     pub fn new(names: &[PathBuf]) -> io::Result<Self> {
         let mut all = Self::default();
         for name in names {
-            let is_new = match fs::create_dir(name) {
-                Ok(()) => true,
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => false,
-                // Nothing can be made below what does not exist either.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                Err(error) => return Err(error),
-            };
-            if is_new || is_empty(name) {
-                let held = hold(name)?;
+            if let Some(held) = placeholder(name)? {
                 all.0.push((name.clone(), Some(held)));
             }
         }
         Ok(all)
     }
+}
+
+/// Makes one, or holds one that is there; `None` if it needs none.
+fn placeholder(name: &Path) -> io::Result<Option<Flock<File>>> {
+    const TRIES: usize = 100;
+    for _ in 0..TRIES {
+        match DirBuilder::new().mode(MODE).create(name) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                if !is_placeholder(name) {
+                    return Ok(None);
+                }
+            }
+            // Nothing can be made below what does not exist either.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        }
+        // Whoever held it last may have removed it just now.
+        match hold(name) {
+            Ok(held) if is_still(name, &held) => return Ok(Some(held)),
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(io::Error::other(format!("{} comes and goes", name.display())))
+}
+
+/// Whether a name still stands for an open directory.
+fn is_still(name: &Path, held: &File) -> bool {
+    let of = |meta: fs::Metadata| (meta.dev(), meta.ino());
+    let (named, open) = (fs::symlink_metadata(name).map(of), held.metadata().map(of));
+    matches!((named, open), (Ok(named), Ok(open)) if named == open)
 }
 
 impl Drop for Placeholders {
@@ -48,8 +76,9 @@ impl Drop for Placeholders {
     }
 }
 
-fn is_empty(dir: &Path) -> bool {
-    fs::symlink_metadata(dir).is_ok_and(|meta| meta.is_dir())
+/// Whether a directory is one, also of a process that was killed. An empty directory of the user is none.
+fn is_placeholder(dir: &Path) -> bool {
+    fs::symlink_metadata(dir).is_ok_and(|meta| meta.is_dir() && meta.mode() & 0o777 == MODE)
         && fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_none())
 }
 
@@ -70,7 +99,6 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (missing, there) = (dir.path().join(".git"), dir.path().join("runs"));
         fs::create_dir(&there).unwrap();
-        fs::write(there.join("x"), "").unwrap();
         let names = [missing.clone(), there.clone(), dir.path().join("no/such")];
         let first = Placeholders::new(&names).unwrap();
         let second = Placeholders::new(&names).unwrap();
@@ -79,6 +107,33 @@ mod tests {
         assert!(missing.is_dir(), "the other still needs it");
         drop(second);
         assert!(!missing.exists() && there.exists());
+    }
+
+    #[test]
+    fn many_at_once_never_leave_a_name_free() {
+        let dir = tempfile::tempdir().unwrap();
+        let name = dir.path().join(".git");
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..200 {
+                        let held = Placeholders::new(std::slice::from_ref(&name)).unwrap();
+                        assert!(name.is_dir());
+                        drop(held);
+                    }
+                });
+            }
+        });
+        assert!(!name.exists());
+    }
+
+    #[test]
+    fn one_that_a_killed_process_has_left_goes_with_the_next() {
+        let dir = tempfile::tempdir().unwrap();
+        let name = dir.path().join(".git");
+        DirBuilder::new().mode(MODE).create(&name).unwrap();
+        drop(Placeholders::new(std::slice::from_ref(&name)).unwrap());
+        assert!(!name.exists());
     }
 
     #[test]

@@ -33,21 +33,21 @@ enum Served {
 }
 
 /// Serves one connection of a command. Refused hosts are told before the command hears of it.
-pub(super) fn serve(client: TcpStream, allowed: &[HostPattern], refused: &dyn Fn(String)) {
+pub(super) fn serve(client: &TcpStream, allowed: &[HostPattern], refused: &dyn Fn(String)) {
     // A connection that breaks off concerns nobody but the command.
-    if let Ok(Served::Refused(host)) = handle(&client, allowed, refused) {
+    if let Ok(Served::Refused(host)) = handle(client, allowed, refused) {
         let text = format!(
             "ona: the sandbox does not allow {host}: add it to sandbox.network.allowedDomains\n"
         );
-        let _ = answer(&client, "403 Forbidden", &text);
+        let _ = answer(client, "403 Forbidden", &text);
     }
     let _ = client.shutdown(Shutdown::Both);
 }
 
 /// Connects a command to a proxy of the user on this machine.
-pub(super) fn pass_on(client: TcpStream, port: u16) {
+pub(super) fn pass_on(client: &TcpStream, port: u16) {
     if let Ok(server) = TcpStream::connect_timeout(&([127, 0, 0, 1], port).into(), PATIENCE) {
-        copy_both(&client, &server);
+        copy_both(client, &server);
     }
     let _ = client.shutdown(Shutdown::Both);
 }
@@ -236,7 +236,7 @@ mod tests {
         client.write_all(request.as_bytes()).unwrap();
         client.shutdown(Shutdown::Write).unwrap();
         let refused = Mutex::new(Vec::new());
-        serve(listener.accept().unwrap().0, &allowed, &|host| refused.lock().unwrap().push(host));
+        serve(&listener.accept().unwrap().0, &allowed, &|host| refused.lock().unwrap().push(host));
         let mut said = String::new();
         client.read_to_string(&mut said).unwrap();
         (said, refused.into_inner().unwrap())

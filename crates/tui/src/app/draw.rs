@@ -122,7 +122,11 @@ impl App {
                 others -= 1;
             } else if most >= HIGH {
                 // What governs the session is seen here too: Shift+Tab changes the mode.
-                status = self.status_rows(&Left::Hint(String::new()));
+                let note = self.note.as_ref().map_or_else(String::new, |(note, _)| note.clone());
+                status = self.status_rows(&match note.is_empty() {
+                    true => Left::Hint(note),
+                    false => Left::Note(note),
+                });
                 others += status.len();
             }
             let shown = dialog.rows(columns, most.saturating_sub(rows.len() + others), &look);

@@ -146,8 +146,7 @@ impl App {
 
     /// Another dialog is at the front. Whoever is typing right now does not mean it.
     pub(super) fn next_dialog(&mut self) {
-        let is_typing = !self.editor.is_empty() && self.guard.is_typing(self.last_key, self.now);
-        self.guard.comes(self.now, is_typing);
+        self.guard.comes((!self.editor.is_empty()).then_some(self.last_key));
     }
 
     /// The answer that streams in is over: its last rows, and its pieces.

@@ -9,6 +9,8 @@ use crossterm::event::{KeyCode, KeyEvent};
 
 /// Whoever has typed so recently is still typing.
 const TYPING: Duration = Duration::from_millis(1_200);
+/// The same key again, after at least this time, is no word: somebody insists.
+const INSISTS: Duration = Duration::from_millis(250);
 /// A dialog is new for this long.
 const NEW: Duration = Duration::from_millis(1_500);
 /// A letter may be the beginning of a word for this long, in a new dialog.
@@ -29,6 +31,8 @@ pub(super) struct Guard {
     shown: Option<Instant>,
     /// Until then somebody types.
     typing_until: Option<Instant>,
+    /// The last key that went into the prompt instead of the dialog.
+    kept_off: Option<(KeyCode, Instant)>,
     /// A letter that is an answer at that time, if no other follows.
     waiting: Option<(KeyEvent, Instant)>,
     /// The key that has answered the last dialog, and until when it counts as still held down.
@@ -45,15 +49,11 @@ impl Guard {
     }
 
     /// A dialog comes to the front.
-    pub(super) fn comes(&mut self, now: Instant, is_typing: bool) {
+    pub(super) fn comes(&mut self, last_typed: Option<Instant>) {
         self.shown = None;
         self.waiting = None;
-        self.typing_until = (self.is_on() && is_typing).then(|| now + TYPING);
-    }
-
-    /// Whether somebody who typed at this time is still typing.
-    pub(super) fn is_typing(&self, last_key: Instant, now: Instant) -> bool {
-        now.saturating_duration_since(last_key) < TYPING
+        self.kept_off = None;
+        self.typing_until = last_typed.filter(|_| self.is_on()).map(|typed| typed + TYPING);
     }
 
     /// The dialog is drawn.
@@ -76,6 +76,19 @@ impl Guard {
     /// Somebody types.
     pub(super) fn typed(&mut self, now: Instant) {
         self.typing_until = self.is_on().then(|| now + TYPING);
+    }
+
+    /// A key goes into the prompt, although it could be an answer.
+    pub(super) fn keeps(&mut self, key: &KeyEvent, now: Instant) {
+        self.typed(now);
+        self.kept_off = Some((key.code, now));
+    }
+
+    /// Whether a key was just pressed that went into the prompt, and now again.
+    pub(super) fn insists(&self, key: &KeyEvent, now: Instant) -> bool {
+        let seen = self.shown.is_some_and(|shown| now.duration_since(shown) >= self.reaction);
+        let again = |(code, at): (KeyCode, Instant)| code == key.code && now >= at + INSISTS;
+        seen && self.kept_off.is_some_and(again)
     }
 
     /// Lets a letter wait for others; `false` if it need not.

@@ -14,6 +14,10 @@ use crate::field::TextField;
 use crate::menu::MenuOutcome;
 use crate::pager::Pager;
 
+/// Said of a key that looks like an answer, and may not be meant as one.
+const WENT_TO_PROMPT: &str =
+    "that went into the prompt, where you were typing: press it again to answer";
+
 impl App {
     /// A key.
     pub fn key(&mut self, key: KeyEvent, now: Instant) {
@@ -111,9 +115,14 @@ impl App {
             }
         }
         let means_nothing = letter(&key).is_some() && !answers && !fills_in && !self.steps(&key);
-        if is_text && (self.guard.keeps_off(now) || means_nothing) {
-            self.guard.typed(now);
+        let is_answer = answers || key.code == KeyCode::Enter && !fills_in;
+        let insists = is_answer && self.guard.insists(&key, now);
+        if is_text && !insists && (self.guard.keeps_off(now) || means_nothing) {
+            self.guard.keeps(&key, now);
             self.type_into_prompt(&key);
+            if is_answer {
+                self.note = Some((WENT_TO_PROMPT.to_owned(), now));
+            }
         } else if fills_in && key.code == KeyCode::Enter && self.guard.is_new(now) {
             // Nobody fills in a form so fast.
         } else if !(answers && self.guard.waits(key, now)) {

@@ -156,6 +156,27 @@ fn whoever_types_does_not_answer() {
 }
 
 #[test]
+fn whoever_insists_is_heard() {
+    for (pause, key, expected) in [
+        (1_000, "y", HumanAnswer::yes()),
+        (400, "y", HumanAnswer::yes()),
+        (1_000, "enter", HumanAnswer::no("")),
+    ] {
+        let mut stage = guarded();
+        types_slowly(&mut stage, "draft", 60);
+        stage.hears(ask(command("rm -rf target")));
+        stage.waits(Duration::from_millis(300));
+        stage.press(key);
+        assert_eq!(answers(&mut stage), [], "it may belong to the draft");
+        assert!(stage.text().contains("press it again to answer"), "{}", stage.text());
+        stage.waits(Duration::from_millis(pause));
+        stage.press(key);
+        stage.waits(Duration::from_millis(300));
+        assert_eq!(answers(&mut stage), [expected], "{key} {pause}");
+    }
+}
+
+#[test]
 fn keys_from_before_a_dialog_could_be_read_are_not_for_it() {
     let mut stage = guarded();
     stage.hears(ask(command("rm -rf target")));

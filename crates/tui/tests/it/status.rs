@@ -72,6 +72,8 @@ fn from_160_columns_on_everything_is_there() {
         stage.status(|status| {
             status.mode = mode;
             status.sandbox = "none".to_owned();
+            // Hints give way to all of it.
+            status.background = 2;
         });
         let shown = stage.text();
         for wanted in

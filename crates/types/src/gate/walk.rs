@@ -319,15 +319,15 @@ mod tests {
     fn a_permit_needs_every_stage_and_no_no() {
         use Verdict::{Allow, Ask, Deny, Pass, Silent};
         for (verdicts, permitted) in [
-            ([Pass, Pass, Pass, Pass, Allow, Pass, Pass], true),
-            ([Pass, Allow, Pass, Pass, Pass, Pass, Pass], true),
-            ([Pass, Pass, Pass, Pass, Ask, Allow, Pass], true),
-            ([Pass, Pass, Pass, Ask, Allow, Allow, Pass], true),
-            ([Pass, Pass, Pass, Ask, Allow, Pass, Pass], false),
-            ([Pass, Pass, Pass, Pass, Ask, Silent, Pass], false),
-            ([Pass, Ask, Pass, Pass, Allow, Pass, Pass], false),
-            ([Pass, Deny, Pass, Pass, Allow, Allow, Pass], false),
-            ([Pass, Pass, Pass, Pass, Allow, Allow, Deny], false),
+            ([Pass, Pass, Pass, Pass, Allow, Pass, Pass, Pass], true),
+            ([Pass, Allow, Pass, Pass, Pass, Pass, Pass, Pass], true),
+            ([Pass, Pass, Pass, Pass, Ask, Allow, Pass, Pass], true),
+            ([Pass, Pass, Pass, Ask, Allow, Allow, Pass, Pass], true),
+            ([Pass, Pass, Pass, Ask, Allow, Pass, Pass, Pass], false),
+            ([Pass, Pass, Pass, Pass, Ask, Silent, Pass, Pass], false),
+            ([Pass, Ask, Pass, Pass, Allow, Pass, Pass, Pass], false),
+            ([Pass, Deny, Pass, Pass, Allow, Allow, Pass, Pass], false),
+            ([Pass, Pass, Pass, Pass, Allow, Allow, Pass, Deny], false),
         ] {
             let (walked, _) = walked(&scripted(&verdicts), Mode::Run, false);
             assert_eq!(matches!(walked.end, End::Permitted(_)), permitted, "{verdicts:?}");

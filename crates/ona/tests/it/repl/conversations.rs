@@ -469,3 +469,37 @@ fn no_command_line_continues_a_session_of_another_directory() {
     answers(&pty, "!cat secret.txt", "rules: denied by");
     answers(&pty, "!pwd", "other");
 }
+
+#[test]
+fn a_full_disk_leaves_no_session_and_ona_says_so_and_waits() {
+    let project = project();
+    let server = model([Reply::say("Hello.")]);
+    let script = "trap '' XFSZ; exec \"$0\"";
+    let pty = project.pty_command("bash", ["-c", script, env!("CARGO_BIN_EXE_ona")], with(&server));
+    ready(&pty);
+    answers(&pty, "hello", "Hello.");
+    ready(&pty);
+    let room = |most: &str| {
+        let args = [format!("--pid={}", pty.pid()), format!("--fsize={most}")];
+        assert!(project.command("prlimit").args(args).status().unwrap().success());
+    };
+    room("4096:");
+    pty.line("/clear");
+    pty.wait_for("no session is open: any input tries again");
+    // It is neither busy nor deaf.
+    ready(&pty);
+    pty.line("still there?");
+    pty.wait_until(|screen| screen.matches("no session is open").count() == 2);
+    room("unlimited:");
+    pty.key(Key::Ctrl('u'));
+    pty.line("and now?");
+    pty.wait_for("> and now?\n──");
+    answers(&pty, "/status", "record ");
+    room("4096:");
+    ready(&pty);
+    pty.line("/clear");
+    pty.wait_until(|screen| screen.contains("no session is open"));
+    ready(&pty);
+    pty.line("/exit");
+    assert_eq!(pty.wait_exit(), Exit::Code(0));
+}

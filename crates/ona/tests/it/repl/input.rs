@@ -244,3 +244,16 @@ fn what_is_typed_before_the_session_is_open_is_in_the_history() {
     pty.key(Key::Up);
     pty.wait_for("> /help exit\n──");
 }
+
+#[test]
+fn a_burst_without_brackets_arrives_whole_by_itself() {
+    let project = project();
+    let server = model([Reply::say("A lot.")]);
+    let pty = start(&project, &server, &[]);
+    // More than what is read at once, as from a terminal that does not mark pastes.
+    pty.send(&format!("{}END", "w".repeat(6_000)));
+    pty.wait_for("wwwEND");
+    pty.key(Key::Enter);
+    pty.wait_whole("A lot.");
+    assert!(server.requests()[0].body.to_string().contains(&format!("{}END", "w".repeat(6_000))));
+}

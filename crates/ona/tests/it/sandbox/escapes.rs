@@ -105,7 +105,7 @@ const ATTEMPTS: &[Attempt] = &[
     ("find a credential in its own environment", "env", Says, YES, YES),
     (
         "find one in /proc/*/environ",
-        "cat /proc/[0-9]*/environ | tr '\\0' '\\n' | grep -a ESCAPED",
+        "cat /proc/[0-9]*/environ 2>/dev/null | tr '\\0' '\\n' | grep -a ESCAPED",
         Says,
         YES,
         YES,

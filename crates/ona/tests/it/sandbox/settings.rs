@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::{at_level, lives};
+use crate::every_tool::small_server;
 use crate::{project, until};
 
 /// A project with these settings of the sandbox, which is on.
@@ -43,7 +44,7 @@ fn called(project: &Project, input: &Value) -> String {
 }
 
 /// Makes a file in a directory; whether it was made.
-fn makes(project: &Project, dir: &Path, more: Value) -> bool {
+fn makes(project: &Project, dir: &Path, more: &Value) -> bool {
     let mut input = json!({"command": format!("touch {}/made", dir.display())});
     input.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     called(project, &input);
@@ -57,8 +58,8 @@ fn makes(project: &Project, dir: &Path, more: Value) -> bool {
 fn enabled_confines_and_the_refusal_names_the_setting() {
     let (_dir, out) = elsewhere();
     let (on, off) = (sandboxed(json!({})), sandboxed(json!({"enabled": false})));
-    assert!(makes(&off, &out, json!({})));
-    assert!(!makes(&on, &out, json!({})));
+    assert!(makes(&off, &out, &json!({})));
+    assert!(!makes(&on, &out, &json!({})));
     let shown = said(&on, &format!("echo x >made && touch {}/made", out.display()));
     let refused = format!(
         "[sandbox] refused writing {}/made: sandbox.filesystem.allowWrite would allow it",
@@ -96,15 +97,15 @@ fn the_level_is_on_the_record_and_told() {
 fn excluded_commands_and_calls_that_ask_for_it_run_outside() {
     let (_dir, out) = elsewhere();
     let project = sandboxed(json!({"excludedCommands": ["touch *"]}));
-    assert!(makes(&project, &out, json!({})));
+    assert!(makes(&project, &out, &json!({})));
     // Only if every command is one of them.
     let line = format!("touch a && : >{}/made", out.display());
     said(&project, &line);
     assert!(!out.join("made").exists());
     let project = sandboxed(json!({}));
-    assert!(makes(&project, &out, json!({"dangerouslyDisableSandbox": true})));
+    assert!(makes(&project, &out, &json!({"dangerouslyDisableSandbox": true})));
     let strict = sandboxed(json!({"allowUnsandboxedCommands": false}));
-    assert!(!makes(&strict, &out, json!({"dangerouslyDisableSandbox": true})));
+    assert!(!makes(&strict, &out, &json!({"dangerouslyDisableSandbox": true})));
 }
 
 /// The verdict of `ona explain` about a command line.
@@ -304,9 +305,9 @@ fn paths_open_and_close_with_the_rules_about_files() {
     for level in levels {
         let _ = fs::remove_file(project.database().with_file_name("sandbox.json"));
         at_level(&project, level);
-        assert!(makes(&project, &out.join("open"), json!({})), "{level}");
-        assert!(makes(&project, &out.join("by-rule"), json!({})), "{level}");
-        assert!(!makes(&project, &out, json!({})), "{level}");
+        assert!(makes(&project, &out.join("open"), &json!({})), "{level}");
+        assert!(makes(&project, &out.join("by-rule"), &json!({})), "{level}");
+        assert!(!makes(&project, &out, &json!({})), "{level}");
         project.file(
             "look.sh",
             format!(
@@ -341,7 +342,7 @@ fn roots_that_cannot_be_used_are_left_out_and_told() {
     let (_dir, out) = elsewhere();
     let project = sandboxed(json!({"filesystem": {"allowWrite": ["./build", "~/none"]}}));
     symlink(&out, project.path("build")).unwrap();
-    assert!(!makes(&project, &out, json!({})));
+    assert!(!makes(&project, &out, &json!({})));
     let why = run(&mut project.ona(["why"])).stdout;
     assert!(why.contains("it is a symbolic link in a writable directory"), "{why}");
     let left_out = project.sql("SELECT json_extract(detail, '$.what.left_out[1]') FROM events WHERE event_type = 'sandbox.run'");
@@ -380,7 +381,7 @@ fn a_profile_says_the_rest() {
     assert!(shown.contains("sandbox.minimum is landlock"), "{shown}");
     let project = sandboxed(json!({"profile": "ci-like"}));
     fs::create_dir_all(project.home().join(".cache")).unwrap();
-    assert!(makes(&project, &project.home().join(".cache"), json!({})));
+    assert!(makes(&project, &project.home().join(".cache"), &json!({})));
 }
 
 #[test]
@@ -456,5 +457,24 @@ fn a_flood_of_processes_ends_with_its_command() {
         project.file("bomb.sh", "for i in $(seq 200); do setsid sleep 8000.5 & done; wait");
         called(&project, &json!({"command": "bash bomb.sh", "timeout": 2000}));
         assert!(!lives("8000.5"), "{level}");
+    }
+}
+
+#[test]
+fn servers_are_confined_if_the_settings_say_so() {
+    let (_dir, out) = elsewhere();
+    let small: Value = serde_json::from_str(&small_server()).unwrap();
+    let program = small["mcpServers"]["Small"]["command"].as_str().unwrap();
+    let script = format!("touch {}/by-server; exec {program}", out.display());
+    let config = json!({"mcpServers": {"Small": {"command": "bash", "args": ["-c", script]}}});
+    for (confined, made) in [(false, true), (true, false)] {
+        let project = sandboxed(json!({"mcpServers": confined}));
+        let call = json!({"tool": "mcp__small__greet", "input": {"name": "Ada"}}).to_string();
+        let args = ["--eval", &call, "--mcp-config", &config.to_string()];
+        let ran = run(project.ona(args).env("ONA_TRUST", "1"));
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        assert!(ran.stdout.contains("Ada"), "{} {}", ran.stdout, ran.stderr);
+        assert_eq!(out.join("by-server").exists(), made);
+        let _ = fs::remove_file(out.join("by-server"));
     }
 }

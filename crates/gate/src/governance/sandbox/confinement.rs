@@ -73,15 +73,7 @@ pub(super) fn confinement(governance: &Governance, temporary: PathBuf) -> Confin
     let (terms, place) = (&governance.sandbox, governance.place());
     let home = &governance.roots().home;
     let rules = governance.permissions.paths();
-    let work: Vec<PathBuf> =
-        std::iter::once(&place.project_dir).chain(&place.additional_dirs).cloned().collect();
-    let mut writable = work.clone();
-    writable.extend(terms.allow_write.iter().cloned());
-    writable.extend(rules.writable.iter().filter(|path| path.is_dir()).cloned());
-    if terms.caches {
-        let caches = CACHES.iter().map(|name| home.join(name)).filter(|dir| dir.is_dir());
-        writable.extend(caches);
-    }
+    let writable = writable(governance);
     let mut protected: Vec<PathBuf> = Vec::new();
     for root in &writable {
         if root.ends_with(".git") {
@@ -100,6 +92,8 @@ pub(super) fn confinement(governance: &Governance, temporary: PathBuf) -> Confin
     hidden.extend(SYSTEM_SECRETS.iter().map(PathBuf::from));
     hidden.retain(|path| !terms.allow_read.iter().any(|open| path.starts_with(open)));
     if rules.more_unreadable || rules.more_unwritable {
+        let work: Vec<PathBuf> =
+            std::iter::once(&place.project_dir).chain(&place.additional_dirs).cloned().collect();
         find(&work, &governance.permissions, &mut protected, &mut hidden);
     }
     hidden.extend(own(governance, &writable));
@@ -113,6 +107,22 @@ pub(super) fn confinement(governance: &Governance, temporary: PathBuf) -> Confin
         network: terms.network.clone(),
         sockets: terms.sockets.clone(),
     }
+}
+
+/// The directories that a command of a session may write.
+pub(super) fn writable(governance: &Governance) -> Vec<PathBuf> {
+    let (terms, place) = (&governance.sandbox, governance.place());
+    let mut writable = vec![place.project_dir.clone()];
+    writable.extend(place.additional_dirs.iter().cloned());
+    writable.extend(terms.allow_write.iter().cloned());
+    let by_rules = governance.permissions.paths().writable;
+    writable.extend(by_rules.into_iter().filter(|path| path.is_dir()));
+    if terms.caches {
+        let home = &governance.roots().home;
+        let caches = CACHES.iter().map(|name| home.join(name)).filter(|dir| dir.is_dir());
+        writable.extend(caches);
+    }
+    writable
 }
 
 /// What is ona's own: settings, stored credentials, output of other calls, and the record with what lies beside it.
