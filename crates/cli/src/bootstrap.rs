@@ -67,7 +67,7 @@ pub fn core_with(cli: &Options, store: Store) -> Result<Core, CliError> {
         },
         config,
         moved: Default::default(),
-        machine: env::machine(store.path()),
+        machine: env::machine(),
         host: Host {
             program,
             child_env,

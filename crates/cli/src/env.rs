@@ -385,9 +385,9 @@ pub fn own_program() -> Result<(PathBuf, bool), CliError> {
     Ok((own, is_on_path))
 }
 
-/// What this machine has for a sandbox; what is found out is kept beside the record.
-pub fn machine(record: &Path) -> Machine {
-    let state = record.parent().filter(|dir| dir.is_absolute()).map(Path::to_owned);
+/// What this machine has for a sandbox; what is found out is kept beside the record, also for a session that has none.
+pub fn machine() -> Machine {
+    let state = database().ok().and_then(|record| Some(record.parent()?.to_owned()));
     let temporary = std::env::temp_dir();
     let temporary = temporary.canonicalize().unwrap_or(temporary);
     Machine::new(state.unwrap_or_default(), search_path(), temporary)

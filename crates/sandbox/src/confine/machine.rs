@@ -8,11 +8,15 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use nix::unistd::geteuid;
 
 use super::known::known;
 use super::probe::Probed;
+
+/// A directory for temporary files that nobody has used for so long belongs to nobody.
+const OLD: Duration = Duration::from_secs(7 * 86_400);
 
 /// The directories in which no helper was looked for, and what was found.
 type Found = (Vec<PathBuf>, Arc<[Probed]>);
@@ -82,8 +86,22 @@ impl Machine {
                 return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
             }
         }
-        self.made.lock().unwrap_or_else(PoisonError::into_inner).insert(dir.clone());
+        let is_first = self.made.lock().unwrap_or_else(PoisonError::into_inner).insert(dir.clone());
+        if is_first {
+            remove_old(&own, &dir);
+        }
         Ok(dir)
+    }
+}
+
+/// Removes what killed processes have left, and what background commands have outlived, when nothing was made in it for long.
+fn remove_old(own: &Path, except: &Path) {
+    for entry in fs::read_dir(own).into_iter().flatten().flatten() {
+        let changed = entry.metadata().and_then(|meta| meta.modified());
+        let is_old = changed.is_ok_and(|at| at.elapsed().is_ok_and(|age| age > OLD));
+        if is_old && entry.path() != except {
+            let _ = fs::remove_dir_all(entry.path());
+        }
     }
 }
 
@@ -122,6 +140,21 @@ mod tests {
         let own = kept.temporary_of("c1").unwrap();
         drop(kept);
         assert!(own.exists());
+    }
+
+    #[test]
+    fn what_was_left_long_ago_goes() {
+        let dir = tempfile::tempdir().unwrap();
+        let machine = || Machine::new(dir.path().into(), OsString::new(), dir.path().into());
+        let first = machine();
+        let own = first.temporary_of("now").unwrap().parent().unwrap().to_owned();
+        fs::create_dir_all(own.join("old/x")).unwrap();
+        fs::create_dir(own.join("new")).unwrap();
+        let long_ago = std::time::SystemTime::now() - 2 * OLD;
+        fs::File::open(own.join("old")).unwrap().set_modified(long_ago).unwrap();
+        let next = machine();
+        next.temporary_of("next").unwrap();
+        assert!(!own.join("old").exists() && own.join("new").exists());
     }
 
     #[test]

@@ -38,8 +38,11 @@ fn placeholder(name: &Path) -> io::Result<Option<Flock<File>>> {
         match DirBuilder::new().mode(MODE).create(name) {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                if !is_placeholder(name) {
-                    return Ok(None);
+                match is_placeholder(name) {
+                    Ok(true) => {}
+                    Ok(false) => return Ok(None),
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                    Err(error) => return Err(error),
                 }
             }
             // Nothing can be made below what does not exist either.
@@ -68,8 +71,10 @@ impl Drop for Placeholders {
     fn drop(&mut self) {
         for (name, held) in &mut self.0 {
             let Some(held) = held.take() else { continue };
-            // Whoever is alone with it removes it. It is no longer empty if it was filled from outside.
-            if held.relock(FlockArg::LockExclusiveNonblock).is_ok() {
+            // Whoever is alone with it removes it. The lock is let go while it is changed, so that meanwhile another may have
+            // removed it and a third made it anew. It is no longer empty if it was filled from outside.
+            let alone = held.relock(FlockArg::LockExclusiveNonblock);
+            if alone.is_ok() && is_still(name, &held) {
                 let _ = fs::remove_dir(name);
             }
         }
@@ -77,9 +82,10 @@ impl Drop for Placeholders {
 }
 
 /// Whether a directory is one, also of a process that was killed. An empty directory of the user is none.
-fn is_placeholder(dir: &Path) -> bool {
-    fs::symlink_metadata(dir).is_ok_and(|meta| meta.is_dir() && meta.mode() & 0o777 == MODE)
-        && fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_none())
+fn is_placeholder(dir: &Path) -> io::Result<bool> {
+    let meta = fs::symlink_metadata(dir)?;
+    let could_be = meta.is_dir() && meta.mode() & 0o777 == MODE;
+    Ok(could_be && fs::read_dir(dir)?.next().is_none())
 }
 
 fn hold(dir: &Path) -> io::Result<Flock<File>> {

@@ -470,35 +470,45 @@ fn no_command_line_continues_a_session_of_another_directory() {
     answers(&pty, "!pwd", "other");
 }
 
-#[test]
-fn a_full_disk_leaves_no_session_and_ona_says_so_and_waits() {
-    let project = project();
-    let server = model([Reply::say("Hello.")]);
+/// A session whose next files find no room.
+fn without_room(project: &Project, server: &Server) -> Pty {
     let script = "trap '' XFSZ; exec \"$0\"";
-    let pty = project.pty_command("bash", ["-c", script, env!("CARGO_BIN_EXE_ona")], with(&server));
+    let pty = project.pty_command("bash", ["-c", script, env!("CARGO_BIN_EXE_ona")], with(server));
     ready(&pty);
     answers(&pty, "hello", "Hello.");
     ready(&pty);
-    let room = |most: &str| {
-        let args = [format!("--pid={}", pty.pid()), format!("--fsize={most}")];
-        assert!(project.command("prlimit").args(args).status().unwrap().success());
-    };
-    room("4096:");
+    limit(project, &pty, "4096:");
     pty.line("/clear");
     pty.wait_for("no session is open: any input tries again");
+    pty
+}
+
+fn limit(project: &Project, pty: &Pty, size: &str) {
+    let args = [format!("--pid={}", pty.pid()), format!("--fsize={size}")];
+    assert!(project.command("prlimit").args(args).status().unwrap().success());
+}
+
+#[test]
+fn a_full_disk_leaves_no_session_and_ona_says_so_and_waits() {
+    let (project, server) = (project(), model([Reply::say("Hello.")]));
+    let pty = without_room(&project, &server);
     // It is neither busy nor deaf.
     ready(&pty);
     pty.line("still there?");
     pty.wait_until(|screen| screen.matches("no session is open").count() == 2);
-    room("unlimited:");
+    limit(&project, &pty, "unlimited:");
     pty.key(Key::Ctrl('u'));
     pty.line("and now?");
-    pty.wait_for("> and now?\n──");
+    // The session before is open again, and what was typed is in the prompt.
+    pty.wait_until(|screen| screen.contains("● Hello.") && screen.contains("> and now?\n──"));
+    pty.key(Key::Ctrl('u'));
     answers(&pty, "/status", "record ");
-    room("4096:");
-    ready(&pty);
-    pty.line("/clear");
-    pty.wait_until(|screen| screen.contains("no session is open"));
+}
+
+#[test]
+fn without_a_session_one_can_still_leave() {
+    let (project, server) = (project(), model([Reply::say("Hello.")]));
+    let pty = without_room(&project, &server);
     ready(&pty);
     pty.line("/exit");
     assert_eq!(pty.wait_exit(), Exit::Code(0));

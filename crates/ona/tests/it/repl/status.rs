@@ -136,8 +136,9 @@ fn answers_are_rendered() {
     assert!(!shown.contains("**") && !shown.contains("```") && !shown.contains("|---|"), "{shown}");
     let bold = pty.find("bold").unwrap();
     assert!(pty.cell_at(bold.0, bold.1).bold());
-    let code = pty.find("fn main").unwrap();
-    let name = pty.fg_at(code.0, code.1);
-    assert_ne!(name, pty.fg_at(code.0, code.1 + 7), "code is highlighted");
+    until("highlighted code", || {
+        let Some(code) = pty.find("fn main") else { return false };
+        pty.fg_at(code.0, code.1) != pty.fg_at(code.0, code.1 + 7)
+    });
     assert!(shown.contains("│ a │ b │") || shown.contains("│ a"), "{shown}");
 }

@@ -478,3 +478,29 @@ fn servers_are_confined_if_the_settings_say_so() {
         let _ = fs::remove_file(out.join("by-server"));
     }
 }
+
+#[test]
+fn doctor_tells_what_has_no_effect() {
+    let idle = json!({"enableWeakerNestedSandbox": true, "network": {
+        "allowLocalBinding": true, "allowedDomains": ["example.com"],
+    }});
+    let project = sandboxed(idle);
+    if !at_level(&project, "landlock") {
+        return;
+    }
+    let ran = run(project.ona(["doctor"]).env("ONA_TRUST", "1"));
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    for told in [
+        "ok    sandbox      commands in this folder run at the level landlock",
+        "warn  sandbox      no effect: sandbox.enableWeakerNestedSandbox: ",
+        "warn  sandbox      no effect: sandbox.network.allowLocalBinding: ",
+        "warn  sandbox      no effect: sandbox.network: at the level landlock",
+    ] {
+        assert!(ran.stdout.contains(told), "{told}: {}", ran.stdout);
+    }
+    let project = sandboxed(json!({}));
+    at_level(&project, "none");
+    let ran = run(project.ona(["doctor"]).env("ONA_TRUST", "1"));
+    let told = "warn  sandbox      the settings want a sandbox, and no level works here";
+    assert!(ran.stdout.contains(told), "{}", ran.stdout);
+}
