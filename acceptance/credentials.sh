@@ -28,7 +28,7 @@ sign_in() {
 
 # Nothing of the login in the record, nor as text in any file of the operator's.
 kept_secret() {
-  sqlite3 "$AGENT_SDLC_DB" .dump | grep -q 'of-this-test' && fail 'the record holds a token'
+  sqlite3 "$AGENT_SDLC_DB" .dump | grep 'of-this-test' > /dev/null && fail 'the record holds a token'
   if grep -rq 'of-this-test' "$AGENT_SDLC_DB"* "$HOME"; then fail 'a file holds a token'; fi
 }
 
@@ -68,10 +68,12 @@ case $1 in
     ;;
   A6)
     # A helper's key is used and not kept; its failure is no turn.
-    echo '{"apiKeyHelper": "echo key-of-this-test"}' > "$HOME/.claude/settings.json"
+    echo key-of-this-test > helpers-key
+    echo "{\"apiKeyHelper\": \"cat $PWD/helpers-key\"}" > "$HOME/.claude/settings.json"
     same "$(ona -p x)" done
     asked_with 'x-api-key key-of-this-test'
-    sqlite3 "$AGENT_SDLC_DB" .dump | grep -q 'of-this-test' && fail 'the record holds the key'
+    # The whole dump is read: a pipe that is cut short would count as nothing found.
+    sqlite3 "$AGENT_SDLC_DB" .dump | grep 'of-this-test' > /dev/null && fail 'the record holds the key'
     echo '{"apiKeyHelper": "echo text-of-this-test >&2; exit 3"}' > "$HOME/.claude/settings.json"
     code=0
     ona -p x > out 2>&1 || code=$?

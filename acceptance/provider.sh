@@ -35,6 +35,6 @@ same "$(sql "SELECT group_concat(entry_type) FROM (SELECT entry_type FROM transc
   system,user,assistant,tool_use,tool_result,assistant
 has "$(sql "SELECT payload_json FROM transcript_entries WHERE entry_type = 'tool_result'")" 'the answer is 42'
 same "$(sql "SELECT count(*) FROM model_calls WHERE provider = '$provider'")" 2
-sqlite3 "$AGENT_SDLC_DB" .dump | grep -q 'of-this-test' && fail 'the record holds the credential'
+sqlite3 "$AGENT_SDLC_DB" .dump | grep 'of-this-test' > /dev/null && fail 'the record holds the credential'
 ona -p x --provider "$provider" --model nonsense > out 2>&1 && fail 'a model that there is not was asked'
 has "$(cat out)" "for $provider (available"
