@@ -363,7 +363,7 @@ impl Confined {
             }
             #[cfg(target_os = "linux")]
             (SandboxLevel::Landlock, _) => {
-                let rules = watch::Rules::Allowed(self.confinement.clone());
+                let rules = watch::Rules { allowed: self.confinement.clone(), mounts: false };
                 let network = self.confinement.network.clone();
                 let (attendant, pipe) =
                     attend::Attendant::new(rules, network).map_err(ConfineError::Attend)?;
@@ -407,8 +407,9 @@ impl Confined {
             None => self.limits.set(&mut command),
             Some(own) => {
                 let network = self.confinement.network.clone();
-                let (attendant, pipe) = attend::Attendant::new(watch::Rules::Mounts, network)
-                    .map_err(ConfineError::Attend)?;
+                let rules = watch::Rules { allowed: self.confinement.clone(), mounts: true };
+                let (attendant, pipe) =
+                    attend::Attendant::new(rules, network).map_err(ConfineError::Attend)?;
                 let (http, socks) = self.ports();
                 let entry = enter::Entry {
                     pipe: std::os::fd::AsRawFd::as_raw_fd(&pipe),

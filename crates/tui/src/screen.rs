@@ -196,7 +196,7 @@ impl<W: Write> Screen<W> {
         if fills {
             // The whole screen is ours. Rows that were on it and have no room any more are printed too: they scroll away.
             let room = height.saturating_sub(frame.rows.len());
-            let keep = if same_width { self.left_on_screen(before).max(room) } else { room };
+            let keep = self.left_on_screen(before).max(room);
             finished.drain(..finished.len().saturating_sub(keep));
             bytes.push_str("\x1b[H");
         } else {

@@ -12,7 +12,7 @@ use std::time::Duration;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use super::pipe::{self, Word};
-use super::watch::{Rules, answer_one};
+use super::watch::{Rules, answer_faster, answer_one};
 use super::{Network, Refused, proxy};
 
 /// How many refusals are kept; the rest is only counted.
@@ -155,7 +155,12 @@ impl Watcher {
         let heard = self.pipe.as_ref().map(|pipe| pipe::receive(pipe.as_fd()));
         match heard {
             Some(Ok(Some((Word::Ready, _)))) => self.seen.settle(Start::Ready),
-            Some(Ok(Some((Word::Watch, fd)))) => self.watch = fd,
+            Some(Ok(Some((Word::Watch, fd)))) => {
+                if let Some(fd) = &fd {
+                    answer_faster(fd.as_fd());
+                }
+                self.watch = fd;
+            }
             Some(Ok(Some((Word::Http, fd)))) => self.http = fd.map(TcpListener::from),
             Some(Ok(Some((Word::Socks, fd)))) => self.socks = fd.map(TcpListener::from),
             _ => {

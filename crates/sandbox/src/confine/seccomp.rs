@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::sync::{Mutex, PoisonError};
 
 use nix::libc;
 use seccompiler::{
@@ -80,8 +81,19 @@ pub(super) struct Filtered {
     pub unix: bool,
 }
 
-/// The filter for calls that fail.
+/// The filter for calls that fail. Each is made once.
 pub(super) fn filter(filtered: Filtered) -> Result<BpfProgram, FilterError> {
+    static MADE: Mutex<Vec<(Filtered, BpfProgram)>> = Mutex::new(Vec::new());
+    let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, program)) = made.iter().find(|(known, _)| *known == filtered) {
+        return Ok(program.clone());
+    }
+    let program = make(filtered)?;
+    made.push((filtered, program.clone()));
+    Ok(program)
+}
+
+fn make(filtered: Filtered) -> Result<BpfProgram, FilterError> {
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> =
         DENIED.into_iter().map(|call| (call, Vec::new())).collect();
     if filtered.others {

@@ -9,6 +9,7 @@ use std::fs;
 use std::io::{self, IoSliceMut};
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd, RawFd};
 use std::path::{Component, Path, PathBuf};
+use std::sync::OnceLock;
 
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, OpenHow, ResolveFlag, openat2};
@@ -81,6 +82,16 @@ const RETURN: u16 = 0x06;
 /// The filter that hands calls to the holder of its descriptor. With `sockets`, also sockets of the network: the holder
 /// refuses them.
 pub(super) fn filter(sockets: bool) -> Result<BpfProgram, FilterError> {
+    static MADE: [OnceLock<BpfProgram>; 2] = [OnceLock::new(), OnceLock::new()];
+    let made = &MADE[usize::from(sockets)];
+    if let Some(program) = made.get() {
+        return Ok(program.clone());
+    }
+    let program = make(sockets)?;
+    Ok(made.get_or_init(|| program).clone())
+}
+
+fn make(sockets: bool) -> Result<BpfProgram, FilterError> {
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> =
         CALLS.iter().map(|(call, _)| (*call, Vec::new())).collect();
     rules.insert(libc::SYS_openat, may_write(2)?);
@@ -142,14 +153,23 @@ mod calls {
 
     nix::ioctl_readwrite!(receive, b'!', 0, seccomp_notif);
     nix::ioctl_readwrite!(send, b'!', 1, seccomp_notif_resp);
+    nix::ioctl_write_int_bad!(set_flags, nix::request_code_write!(b'!', 4, size_of::<u64>()));
 }
 
 /// How it is told what the kernel will refuse.
-pub(super) enum Rules {
-    /// By the mounts of the command's own file system.
-    Mounts,
-    /// By what is allowed.
-    Allowed(Confinement),
+pub(super) struct Rules {
+    /// What is allowed.
+    pub allowed: Confinement,
+    /// Whether the command has a file system of its own, whose mounts tell.
+    pub mounts: bool,
+}
+
+/// Lets the kernel switch directly between the command and whoever answers it. Older ones cannot.
+#[allow(unsafe_code, reason = "the kernel's own call")]
+pub(super) fn answer_faster(fd: BorrowedFd<'_>) {
+    const SYNC_WAKE_UP: libc::c_int = 1;
+    // SAFETY: the call takes a number.
+    let _ = unsafe { calls::set_flags(fd.as_raw_fd(), SYNC_WAKE_UP) };
 }
 
 /// Takes one call that waits, tells what will be refused of it, and answers it.
@@ -254,6 +274,10 @@ fn read_path(pid: u32, address: u64) -> Option<PathBuf> {
 
 /// Whether the kernel will refuse a write there.
 fn is_refused(pid: u32, path: &Path, rules: &Rules) -> bool {
+    // Most calls are fine, and are not looked at further.
+    if rules.allowed.may_write(path) {
+        return false;
+    }
     let Some(found) = nearest(pid, path) else { return false };
     // Writing to a device or a pipe is not writing to the file system that it is in.
     let is_file = fstat(&found).is_ok_and(|stat| {
@@ -263,15 +287,11 @@ fn is_refused(pid: u32, path: &Path, rules: &Rules) -> bool {
     if !is_file {
         return false;
     }
-    match rules {
-        Rules::Mounts => {
-            fstatvfs(&found).is_ok_and(|mount| mount.flags().contains(FsFlags::ST_RDONLY))
-        }
-        Rules::Allowed(confinement) => {
-            let real = fs::read_link(format!("/proc/self/fd/{}", found.as_raw_fd()));
-            real.is_ok_and(|real| !confinement.may_write(&real))
-        }
+    if rules.mounts {
+        return fstatvfs(&found).is_ok_and(|mount| mount.flags().contains(FsFlags::ST_RDONLY));
     }
+    let real = fs::read_link(format!("/proc/self/fd/{}", found.as_raw_fd()));
+    real.is_ok_and(|real| !rules.allowed.may_write(&real))
 }
 
 /// The path as the command sees it, or the nearest directory above it that is there.
@@ -315,10 +335,8 @@ mod tests {
     fn what_is_not_there_is_judged_by_the_directory_above() {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().canonicalize().unwrap();
-        let rules = Rules::Allowed(Confinement {
-            writable: vec![root.join("work")],
-            ..Confinement::default()
-        });
+        let allowed = Confinement { writable: vec![root.join("work")], ..Confinement::default() };
+        let rules = Rules { allowed, mounts: false };
         fs::create_dir(root.join("work")).unwrap();
         let own = std::process::id();
         assert!(!is_refused(own, &root.join("work/a/b"), &rules));
