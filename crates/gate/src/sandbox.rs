@@ -40,7 +40,14 @@ impl Runs {
             Self::Nothing => "it runs no command".to_owned(),
             Self::Outside(why, _) => format!("outside the sandbox: {why}"),
             Self::Inside(confined, left_out) => {
-                let mut words = format!("{}, {}", confined.level, network_words(confined));
+                let roots = confined.confinement.writable.iter();
+                let roots: Vec<String> = roots.map(|root| root.display().to_string()).collect();
+                let mut words = format!(
+                    "{}, {}, writable: {}",
+                    confined.level,
+                    network_words(confined),
+                    roots.join(", ")
+                );
                 for one in left_out {
                     words.push_str(&format!("; {one}"));
                 }
@@ -63,7 +70,11 @@ impl Runs {
                 let left_out: Vec<String> = left_out.iter().map(ToString::to_string).collect();
                 json!({
                     "level": level, "abi": abi(*level), "helper": helper, "limits": limits,
-                    "writable": confinement.writable, "protected": confinement.protected,
+                    "writable": confinement.writable,
+                    "protected": match level {
+                        SandboxLevel::Landlock => &[],
+                        _ => confinement.protected.as_slice(),
+                    },
                     "hidden": confinement.hidden.len(), "temporary": confinement.temporary,
                     "network": confinement.network, "sockets": confinement.sockets,
                     "left_out": left_out,

@@ -12,10 +12,13 @@ mod read;
 mod splice;
 mod write;
 
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use ona_repo::Checkout;
 use ona_repo::snapshot::OwnFiles;
+use ona_types::PLACEHOLDER_MODE;
 
 pub use crate::yaml::{Place, YamlError};
 pub use add::{NewIntent, add};
@@ -40,7 +43,15 @@ pub fn now() -> String {
 /// Whether the workspace has intents: without the directory this gate does not apply
 /// (S2 §3.2).
 pub fn is_governed(root: &Path) -> bool {
-    root.join(DIRECTORY).is_dir()
+    let dir = root.join(DIRECTORY);
+    dir.is_dir() && !is_placeholder(&dir)
+}
+
+/// Whether the directory only keeps its name free while a command runs in the sandbox.
+fn is_placeholder(dir: &Path) -> bool {
+    let meta = fs::symlink_metadata(dir);
+    meta.is_ok_and(|meta| meta.mode() & 0o777 == PLACEHOLDER_MODE)
+        && fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_none())
 }
 
 /// The workspace of a directory: the nearest parent with intents, within the checkout. A session that

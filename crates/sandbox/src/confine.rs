@@ -72,6 +72,8 @@ pub struct Confinement {
 /// What may be done with a path and what is below it. Of one path, the last counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Access {
+    /// As what it lies in, but it cannot be moved.
+    Pinned,
     Readable,
     Writable,
     Protected,
@@ -227,7 +229,17 @@ impl Confinement {
             .into_iter()
             .flat_map(|(paths, access)| paths.iter().map(move |path| (path.as_path(), access)))
             .collect();
+        // What a path lies in must stay where it is: something that is mounted cannot be moved away.
+        let pinned: Vec<&Path> = self
+            .protected
+            .iter()
+            .chain(&self.hidden)
+            .flat_map(|path| path.ancestors().skip(1))
+            .filter(|dir| self.writable.iter().any(|root| dir != root && dir.starts_with(root)))
+            .collect();
+        layers.extend(pinned.into_iter().map(|dir| (dir, Access::Pinned)));
         layers.sort_by_key(|(path, access)| (path.components().count(), *access));
+        layers.dedup();
         layers
     }
 
@@ -236,7 +248,10 @@ impl Confinement {
         let is_temporary =
             !self.temporary.as_os_str().is_empty() && path.starts_with(&self.temporary);
         let layers = self.layers();
-        let last = layers.iter().rev().find(|(known, _)| path.starts_with(known));
+        let counts = |(known, access): &&(&Path, Access)| {
+            *access != Access::Pinned && path.starts_with(known)
+        };
+        let last = layers.iter().rev().find(counts);
         is_temporary || last.is_some_and(|(_, access)| *access == Access::Writable)
     }
 }
@@ -252,7 +267,7 @@ pub fn abi(level: SandboxLevel) -> Option<i32> {
     }
 }
 
-/// The limit for refusals in a note.
+/// The limit for refused writes in a note. Every refused host is named.
 const MAX_TOLD: usize = 5;
 
 /// What is said of refusals, and which settings would allow them.
@@ -260,16 +275,18 @@ pub fn refusal_note(refused: &[Refused]) -> Option<String> {
     if refused.is_empty() {
         return None;
     }
-    let mut lines: Vec<String> = refused
+    let (hosts, writes): (Vec<&Refused>, Vec<&Refused>) =
+        refused.iter().partition(|one| !matches!(one, Refused::Write(_)));
+    let mut lines: Vec<String> = hosts
         .iter()
-        .take(MAX_TOLD)
+        .chain(writes.iter().take(MAX_TOLD))
         .map(|one| match one.opened_by() {
             Some(setting) => format!("[sandbox] refused {one}: {setting} would allow it"),
             None => format!("[sandbox] refused {one}"),
         })
         .collect();
-    if refused.len() > MAX_TOLD {
-        lines.push(format!("[sandbox] and refused {} more", refused.len() - MAX_TOLD));
+    if writes.len() > MAX_TOLD {
+        lines.push(format!("[sandbox] and refused {} more writes", writes.len() - MAX_TOLD));
     }
     Some(lines.join("\n"))
 }
@@ -402,6 +419,9 @@ impl Confined {
             arguments.keep_visible(own);
         }
         command.args(arguments.end(cwd)).current_dir("/");
+        if self.own_program.is_none() {
+            command.arg("--");
+        }
         let mut held = Held { _placeholders: placeholders, ..Held::default() };
         match &self.own_program {
             None => self.limits.set(&mut command),
@@ -416,13 +436,14 @@ impl Confined {
                     http,
                     socks,
                     filtered: seccomp::Filtered {
-                        others: false,
+                        // The first process of the namespace is none of the command's.
+                        others: true,
                         network: false,
                         unix: self.confinement.sockets == Sockets::None,
                     },
                     limits: self.limits,
                 };
-                command.arg(own).args(entry.words());
+                command.arg("--as-pid-1").arg("--").arg(own).args(entry.words());
                 enter::inherit(&mut command, pipe);
                 (held.attendant, held.announces) = (Some(attendant), true);
             }

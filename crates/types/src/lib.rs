@@ -54,7 +54,7 @@ pub use permission::{
 pub use phase::{Phase, UnknownPhase};
 pub use public::not_public;
 pub use quote::{is_plain_in_shell, shell_quoted};
-pub use sandbox::{SandboxLevel, UnknownLevel};
+pub use sandbox::{PLACEHOLDER_MODE, SandboxLevel, UnknownLevel};
 pub use seen::Seen;
 pub use time::{date, rfc3339};
 pub use tool_kind::{ToolKind, WriteAction};

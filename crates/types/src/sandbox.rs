@@ -6,6 +6,9 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// The permissions of an empty directory that stands for a protected name while a command runs: nobody chooses these.
+pub const PLACEHOLDER_MODE: u32 = 0o711;
+
 /// How strongly the system confines a command, from not at all on.
 #[derive(
     Clone,

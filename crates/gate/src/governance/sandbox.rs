@@ -24,6 +24,14 @@ impl Governance {
             }
         };
         let (mut confinement, left_out) = confinement::confinement(self, temporary).resolved();
+        let record = core.store.path();
+        if let Some(root) = confinement.writable.iter().find(|root| record.starts_with(root)) {
+            return Runs::Refused(format!(
+                "ona's record {} lies in {}, which commands may write: move it (AGENT_SDLC_DB)",
+                record.display(),
+                root.display()
+            ));
+        }
         let best = match self.best(&confinement) {
             Ok(best) => best,
             Err(why @ NoLevel::StrongEnough { .. }) => return Runs::Refused(why.to_string()),

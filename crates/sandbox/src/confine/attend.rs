@@ -15,8 +15,10 @@ use super::pipe::{self, Word};
 use super::watch::{Rules, answer_faster, answer_one};
 use super::{Network, Refused, proxy};
 
-/// How many refusals are kept; the rest is only counted.
-const MAX_REFUSED: usize = 50;
+/// How many refused writes are kept.
+const MAX_WRITES: usize = 50;
+/// How many refused hosts are kept.
+const MAX_HOSTS: usize = 5_000;
 /// How long the pipe of a command that has ended is waited for.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// How many connections are served at once.
@@ -59,7 +61,12 @@ impl Seen {
 
     fn refuse(&self, refused: Refused) {
         let mut all = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
-        if !all.contains(&refused) && all.len() < MAX_REFUSED {
+        // A flood of one kind does not hide the other.
+        let is_write = |one: &Refused| matches!(one, Refused::Write(_));
+        let most = if is_write(&refused) { MAX_WRITES } else { MAX_HOSTS };
+        let kind = is_write(&refused);
+        let known = all.iter().filter(|one| is_write(one) == kind).count();
+        if known < most && !all.contains(&refused) {
             all.push(refused);
         }
     }

@@ -107,12 +107,17 @@ impl Arguments {
         {
             args.mount("--ro-bind-try", &real, &real);
         }
-        args.mount("--bind", &confinement.temporary, Path::new("/tmp"));
+        // What is mounted below it needs a place there. That must not be one that a command could have made a link of: so it
+        // is a new one for each command.
+        args.flags(&["--tmpfs", "/tmp"]);
         args.covered.push("/tmp".into());
-        // Where it really is too: so a path in it is the same inside and outside.
         args.mount("--bind", &confinement.temporary, &confinement.temporary);
         for (path, access) in confinement.layers() {
             match access {
+                Access::Pinned if args.shows(path) && is_real_dir(path) => {
+                    args.mount("--bind", path, path);
+                }
+                Access::Pinned => {}
                 Access::Readable => args.mount("--ro-bind-try", path, path),
                 Access::Writable => args.mount("--bind", path, path),
                 // In what cannot be seen there is nothing to protect or to hide.
@@ -154,10 +159,9 @@ impl Arguments {
         }
     }
 
-    /// The whole list, for a command that starts in this directory and follows it.
+    /// The whole list, for a command that starts in this directory and follows it behind `--`.
     pub fn end(mut self, cwd: &Path) -> Vec<OsString> {
         self.path("--chdir", cwd);
-        self.flags(&["--"]);
         self.words
     }
 
@@ -225,13 +229,13 @@ mod tests {
         let order = [
             "--ro-bind / /",
             "--proc /proc --remount-ro /proc",
-            "--bind /state/tmp /tmp",
+            "--tmpfs /tmp",
             "--bind /w /w",
             "--tmpfs /etc",
             "--bind /etc/b /etc/b",
             "--ro-bind-try /w/.git /w/.git",
             "--remount-ro /etc",
-            "--chdir /w --",
+            "--chdir /w",
         ];
         assert!(order.windows(2).all(|pair| at(pair[0]) < at(pair[1])), "{words}");
         assert!(words.contains("--unshare-net") && words.contains("--cap-drop ALL"), "{words}");

@@ -1,7 +1,8 @@
 //! The last step before a confined command, inside its namespaces: this program, started again.
 //!
-//! It makes the sockets that only exist there, hands them out through the private pipe, applies the filters, and becomes
-//! the command.
+//! It makes the sockets that only exist there, hands them out through the private pipe, applies the filters, and starts the
+//! command. It stays as the first process of the namespace, under the same filters: one without them could be made to do
+//! what the command must not.
 
 use std::ffi::OsString;
 use std::io;
@@ -10,8 +11,11 @@ use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, ExitCode};
 
+use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::libc;
+use nix::sys::wait::{WaitStatus, wait};
+use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 
 use super::limits::Limits;
@@ -64,14 +68,14 @@ pub(super) fn inherit(command: &mut Command, fd: OwnedFd) {
     }
 }
 
-/// Becomes the command, if this process was started for that. Otherwise it returns at once.
+/// Starts the command and waits for its end, if this process was started for that. Otherwise it returns at once.
 pub fn enter_if_asked() -> Option<ExitCode> {
     let mut args = std::env::args_os().skip(1);
     if args.next()? != ENTER {
         return None;
     }
     let error = match enter(args) {
-        Ok(never) => match never {},
+        Ok(code) => return Some(ExitCode::from(code)),
         Err(error) => error,
     };
     // Standard error is the command's.
@@ -80,7 +84,7 @@ pub fn enter_if_asked() -> Option<ExitCode> {
     Some(ExitCode::from(CANNOT_START))
 }
 
-fn enter(mut args: impl Iterator<Item = OsString>) -> io::Result<std::convert::Infallible> {
+fn enter(mut args: impl Iterator<Item = OsString>) -> io::Result<u8> {
     let wrong = || io::Error::from(io::ErrorKind::InvalidInput);
     let entry = args.next().and_then(|text| text.into_string().ok()).ok_or_else(wrong)?;
     let entry: Entry = serde_json::from_str(&entry)?;
@@ -101,8 +105,30 @@ fn enter(mut args: impl Iterator<Item = OsString>) -> io::Result<std::convert::I
     }
     entry.limits.apply()?;
     pipe::send(entry.pipe, Word::Ready, None)?;
-    close_others_on_exec()?;
-    Err(Command::new(program).args(args).exec())
+    close_others()?;
+    let child = Command::new(program).args(args).spawn()?;
+    let child = Pid::from_raw(i32::try_from(child.id()).map_err(io::Error::other)?);
+    // Orphans come to the first process of a namespace. With its end they end too.
+    loop {
+        match wait() {
+            Ok(WaitStatus::Exited(pid, code)) if pid == child => {
+                return Ok(u8::try_from(code).unwrap_or(u8::MAX));
+            }
+            Ok(WaitStatus::Signaled(pid, signal, _)) if pid == child => {
+                return Ok(128 + u8::try_from(signal as i32).unwrap_or(0));
+            }
+            Ok(_) | Err(Errno::EINTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// Lets go of everything but the three standard descriptors.
+#[allow(unsafe_code, reason = "no library in the tree has this call")]
+fn close_others() -> io::Result<()> {
+    // SAFETY: nothing of this process uses a descriptor from here on but the standard ones.
+    let done = unsafe { libc::syscall(libc::SYS_close_range, 3, u32::MAX, 0) };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 /// Lets no descriptor through but the three standard ones: one that is open needs no permission any more.

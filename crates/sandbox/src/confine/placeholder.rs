@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use nix::fcntl::{Flock, FlockArg};
 use nix::libc;
 
-/// The permissions by which they are known: nobody chooses these for a directory.
-const MODE: u32 = 0o711;
+/// The permissions by which they are known.
+const MODE: u32 = ona_types::PLACEHOLDER_MODE;
 
 /// Empty directories in the place of names that do not exist.
 #[derive(Debug, Default)]
@@ -45,8 +45,8 @@ fn placeholder(name: &Path) -> io::Result<Option<Flock<File>>> {
                     Err(error) => return Err(error),
                 }
             }
-            // Nothing can be made below what does not exist either.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            // What we cannot make, the command cannot make either.
+            Err(error) if is_impossible(&error) => return Ok(None),
             Err(error) => return Err(error),
         }
         // Whoever held it last may have removed it just now.
@@ -58,6 +58,17 @@ fn placeholder(name: &Path) -> io::Result<Option<Flock<File>>> {
         }
     }
     Err(io::Error::other(format!("{} comes and goes", name.display())))
+}
+
+/// Whether nothing can be made there: below what does not exist or is no directory, or where the user may not write.
+fn is_impossible(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound
+            | io::ErrorKind::NotADirectory
+            | io::ErrorKind::PermissionDenied
+            | io::ErrorKind::ReadOnlyFilesystem
+    )
 }
 
 /// Whether a name still stands for an open directory.

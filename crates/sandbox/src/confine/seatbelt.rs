@@ -26,6 +26,7 @@ pub fn profile(confinement: &Confinement) -> String {
     rule("allow", "file-write*", "subpath", &confinement.temporary);
     for (path, access) in confinement.layers() {
         match access {
+            Access::Pinned => {}
             Access::Readable => rule("allow", "file-read*", "subpath", path),
             Access::Writable => rule("allow", "file-read* file-write*", "subpath", path),
             Access::Protected => rule("deny", "file-write*", "subpath", path),

@@ -72,6 +72,48 @@ const CALLS: &[(i64, &[At])] = &[
     (libc::SYS_chown, &[At::Cwd(0)]),
 ];
 
+/// The calls that make a name: of one that is taken the kernel says only that.
+const MAKES: &[i64] = &[
+    libc::SYS_mkdirat,
+    libc::SYS_mknodat,
+    libc::SYS_linkat,
+    libc::SYS_symlinkat,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_mkdir,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_mknod,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_link,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_symlink,
+];
+/// The calls that move something to a name that may be taken.
+const MOVES: &[i64] = &[
+    libc::SYS_renameat,
+    libc::SYS_renameat2,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_rename,
+];
+/// The calls that make a name or change what has it.
+const OPENS: &[i64] = &[
+    libc::SYS_openat,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_open,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_creat,
+];
+
+/// How a name has to be for the kernel to come to the question of permission. The other calls change what has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wanted {
+    /// Not taken.
+    Free,
+    /// Taken.
+    There,
+    /// Either.
+    Any,
+}
+
 /// The action of a filter that asks a tracer, and that of one that asks whoever holds its descriptor. The compiler of
 /// filters knows only the first.
 const ASKS_TRACER: u32 = 0x7ff0_0000;
@@ -208,9 +250,15 @@ fn refusals(pid: u32, call: i64, args: &[u64; 6], rules: &Rules) -> Vec<Refused>
     let Some((_, paths)) = CALLS.iter().find(|(known, _)| *known == call) else {
         return Vec::new();
     };
-    let refused = paths.iter().filter_map(|at| {
+    let refused = paths.iter().enumerate().filter_map(|(number, at)| {
         let path = path_of(pid, *at, args)?;
-        is_refused(pid, &path, rules).then_some(Refused::Write(path))
+        let wanted = match (MAKES.contains(&call), MOVES.contains(&call)) {
+            (true, _) => Wanted::Free,
+            (_, true) if number == 1 => Wanted::Any,
+            _ if OPENS.contains(&call) => Wanted::Any,
+            _ => Wanted::There,
+        };
+        is_refused(pid, &path, wanted, rules).then_some(Refused::Write(path))
     });
     refused.collect()
 }
@@ -273,12 +321,15 @@ fn read_path(pid: u32, address: u64) -> Option<PathBuf> {
 }
 
 /// Whether the kernel will refuse a write there.
-fn is_refused(pid: u32, path: &Path, rules: &Rules) -> bool {
+fn is_refused(pid: u32, path: &Path, wanted: Wanted, rules: &Rules) -> bool {
     // Most calls are fine, and are not looked at further.
     if rules.allowed.may_write(path) {
         return false;
     }
-    let Some(found) = nearest(pid, path) else { return false };
+    let Some((found, is_there)) = nearest(pid, path) else { return false };
+    if (wanted == Wanted::Free && is_there) || (wanted == Wanted::There && !is_there) {
+        return false;
+    }
     // Writing to a device or a pipe is not writing to the file system that it is in.
     let is_file = fstat(&found).is_ok_and(|stat| {
         let kind = SFlag::from_bits_truncate(stat.st_mode) & SFlag::S_IFMT;
@@ -294,16 +345,16 @@ fn is_refused(pid: u32, path: &Path, rules: &Rules) -> bool {
     real.is_ok_and(|real| !rules.allowed.may_write(&real))
 }
 
-/// The path as the command sees it, or the nearest directory above it that is there.
-fn nearest(pid: u32, path: &Path) -> Option<OwnedFd> {
+/// The path as the command sees it, or the nearest directory above it that is there; and whether it is the path itself.
+fn nearest(pid: u32, path: &Path) -> Option<(OwnedFd, bool)> {
     let root = fs::File::open(format!("/proc/{pid}/root")).ok()?;
     let how = OpenHow::new()
         .flags(OFlag::O_PATH | OFlag::O_CLOEXEC)
         .resolve(ResolveFlag::RESOLVE_IN_ROOT);
-    path.ancestors().find_map(|path| {
-        let below = path.strip_prefix("/").unwrap_or(path);
+    path.ancestors().find_map(|known| {
+        let below = known.strip_prefix("/").unwrap_or(known);
         let below = if below.as_os_str().is_empty() { Path::new(".") } else { below };
-        openat2(root.as_fd(), below, how).ok()
+        Some((openat2(root.as_fd(), below, how).ok()?, known == path))
     })
 }
 
@@ -339,9 +390,11 @@ mod tests {
         let rules = Rules { allowed, mounts: false };
         fs::create_dir(root.join("work")).unwrap();
         let own = std::process::id();
-        assert!(!is_refused(own, &root.join("work/a/b"), &rules));
-        assert!(is_refused(own, &root.join("a/b"), &rules));
-        assert!(!is_refused(own, Path::new("/dev/null"), &rules), "a device");
+        assert!(!is_refused(own, &root.join("work/a/b"), Wanted::Any, &rules));
+        assert!(is_refused(own, &root.join("a/b"), Wanted::Free, &rules));
+        assert!(!is_refused(own, &root.join("a/b"), Wanted::There, &rules), "nothing is there");
+        assert!(!is_refused(own, &root, Wanted::Free, &rules), "it is taken");
+        assert!(!is_refused(own, Path::new("/dev/null"), Wanted::Any, &rules), "a device");
         assert_eq!(plain(Path::new("/a/./b/../c")), Path::new("/a/c"));
     }
 }

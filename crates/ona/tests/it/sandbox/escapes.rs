@@ -99,6 +99,7 @@ const ATTEMPTS: &[Attempt] = &[
     ("read it through a symbolic link", "ln -s $OUT/private p; cat p/key", Says, YES, YES),
     ("read it through /proc/self/root", "cat /proc/self/root$OUT/private/key", Says, YES, YES),
     ("read it through a hard link", "ln $OUT/private/key k && cat k", Says, YES, YES),
+    ("read it after moving what it lies in", "mv a a9; cat a9/b/key", Says, YES, YES),
     ("read ona's configuration", "cat $HOME/.config/ona/vault", Says, YES, YES),
     ("read the database", "head -c 15 $DB | grep -aq SQLite && echo ESCAPED", Says, YES, YES),
     ("write the database", "echo ESCAPED-HERE >>$DB", InDatabase, YES, YES),
@@ -238,6 +239,13 @@ const ATTEMPTS_AT_THE_MACHINE: &[Attempt] = &[
         YES,
         YES,
     ),
+    (
+        "trace the first process of its namespace",
+        "perl -e 'print \"ESCAPED\" if syscall(101,0x4206,1,0,0)==0'",
+        Says,
+        YES,
+        YES,
+    ),
     ("make a device", "mknod dev b 254 0 && echo ESCAPED", Says, YES, YES),
     ("read the kernel's log", "head -c 1 /dev/kmsg && echo ESCAPED", Says, YES, YES),
     (
@@ -334,6 +342,7 @@ impl Around {
         let project = project();
         ona_testkit::git(&project.dir(), &["init", "-q"]);
         project.file("kept/file", "first\n");
+        project.file("a/b/key", "ESCAPED\n");
         let mut mark = tempfile::Builder::new().prefix("ona-mark-").tempfile_in("/tmp").unwrap();
         mark.write_all(b"ESCAPED\n").unwrap();
         let name = format!("ona-escape-{}", std::process::id());
@@ -373,7 +382,7 @@ impl Around {
         self.project.file(
             ".claude/settings.json",
             json!({"sandbox": {"enabled": true, "filesystem": {
-                "denyRead": [outside.join("private")], "denyWrite": ["./kept"],
+                "denyRead": [outside.join("private"), "./a/b"], "denyWrite": ["./kept"],
             }}})
             .to_string(),
         );

@@ -85,7 +85,10 @@ fn the_level_is_on_the_record_and_told() {
     assert_eq!(rows, [format!("{best}|{}|{{\"hosts\":[]}}", dir.display())]);
     let why = run(&mut project.ona(["why"]));
     assert!(
-        why.stdout.contains(&format!("  sandbox  pass  {best}, no network\n")),
+        why.stdout.contains(&format!(
+            "  sandbox  pass  {best}, no network, writable: {}\n",
+            project.dir().display()
+        )),
         "{}",
         why.stdout
     );
