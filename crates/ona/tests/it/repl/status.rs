@@ -125,9 +125,10 @@ fn the_title_tells_the_directory_and_the_state() {
 
 #[test]
 fn answers_are_rendered() {
+    const ASKED: usize = 50;
     let project = project();
     let text = "# Title\n\nSome **bold** and `code`.\n\n- one\n- two\n\n```rust\nfn main() {}\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n";
-    let server = model([Reply::say(text)]);
+    let server = model((0..ASKED).map(|_| Reply::say(text)));
     let pty = start(&project, &server, &[]);
     pty.line("show me");
     pty.wait_whole("│ 1 ");
@@ -136,9 +137,24 @@ fn answers_are_rendered() {
     assert!(!shown.contains("**") && !shown.contains("```") && !shown.contains("|---|"), "{shown}");
     let bold = pty.find("bold").unwrap();
     assert!(pty.cell_at(bold.0, bold.1).bold());
-    until("highlighted code", || {
-        let Some(code) = pty.find("fn main") else { return false };
-        pty.fg_at(code.0, code.1) != pty.fg_at(code.0, code.1 + 7)
-    });
+    // What comes before the grammars are loaded stays plain.
+    let is_highlighted = || {
+        let screen = pty.screen();
+        let found = screen.lines().enumerate().filter_map(|(row, line)| {
+            let at = line.find("fn main")?;
+            Some((u16::try_from(row).ok()?, u16::try_from(line[..at].chars().count()).ok()?))
+        });
+        let differs = |(row, column)| pty.fg_at(row, column) != pty.fg_at(row, column + 7);
+        found.last().is_some_and(differs)
+    };
+    for asked in 2..=ASKED {
+        if is_highlighted() {
+            break;
+        }
+        pty.line("show me");
+        until("the question", || server.requests().len() == asked);
+        ready(&pty);
+    }
+    assert!(is_highlighted(), "code is highlighted: {}", pty.screen());
     assert!(shown.contains("│ a │ b │") || shown.contains("│ a"), "{shown}");
 }
