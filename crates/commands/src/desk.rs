@@ -91,6 +91,9 @@ impl<O: Outside> Desk<O> {
         }
         match meaning {
             Meaning::Closed(closed) => Act::plain(format!("/{}: {}", closed.name, closed.row)),
+            Meaning::Command(command) if command.takes_nothing() && !arguments.is_empty() => {
+                Act::error(format!("unknown argument `{arguments}`: /{} takes none", command.name))
+            }
             Meaning::Command(Command { run, .. }) => {
                 match run::run(self, *run, arguments, cancel).await {
                     Ok(act) => act,

@@ -117,13 +117,9 @@ fn back<O: Outside>(desk: &Desk<O>, prompt: &PromptRow, said: &str) -> Result<Ac
     })
 }
 
-/// The last entry before a prompt and what was attached to it; `None` if nothing was said before.
+/// The last entry before a prompt and what was attached to it; `None` if there is none.
 fn before<O: Outside>(desk: &Desk<O>, sequence: i64) -> Result<Option<i64>, CommandError> {
     let rows = desk.store().entries_before(desk.session_id(), Some(sequence), 100)?;
     let attached = rows.iter().rev().take_while(|row| row.entry_type == "attachment").count();
-    let earlier = desk.store().prompts(desk.session_id())?;
-    if earlier.iter().all(|row| row.sequence >= sequence) {
-        return Ok(None);
-    }
     Ok(rows.iter().rev().nth(attached).map(|row| row.sequence))
 }

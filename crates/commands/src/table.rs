@@ -94,6 +94,13 @@ pub struct Command {
     pub run: Run,
 }
 
+impl Command {
+    /// Whether it has no arguments. The lists of some commands lead to command lines that nobody types.
+    pub fn takes_nothing(&self) -> bool {
+        self.arguments.is_empty() && !matches!(self.run, Run::Rewind | Run::Keybindings)
+    }
+}
+
 const fn at_once(
     name: &'static str,
     aliases: &'static [&'static str],

@@ -113,6 +113,8 @@ pub struct App {
     dismissed: Option<String>,
     commands: Vec<CommandInfo>,
     overlay: Option<Overlay>,
+    /// The lists that led to the open one, the first one first.
+    lists: Vec<MenuView>,
     asks: VecDeque<(u64, Dialog)>,
     live: Live,
     /// Calls of agents that have not ended: their inputs, for when they are refused.
@@ -176,6 +178,7 @@ impl App {
             dismissed: None,
             commands: Vec::new(),
             overlay: None,
+            lists: Vec::new(),
             asks: VecDeque::new(),
             live: Live::default(),
             agents_calls: HashMap::new(),

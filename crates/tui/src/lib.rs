@@ -13,6 +13,7 @@ pub mod dialog;
 pub mod diff_view;
 mod dropped;
 pub mod field;
+mod hangup;
 pub mod line_mode;
 pub mod live;
 pub mod menu;

@@ -21,6 +21,8 @@ pub struct MenuView {
     filter: String,
     /// Everything that is typed belongs to the filter: it began with a slash.
     is_searching: bool,
+    /// Whether another list led to it.
+    is_nested: bool,
 }
 
 /// What a key has done to a list.
@@ -28,7 +30,9 @@ pub struct MenuView {
 pub enum MenuOutcome {
     /// It is still open.
     Open,
-    /// It is closed, and nothing was chosen.
+    /// Nothing was chosen: back to the list that led to it.
+    Back,
+    /// Nothing was chosen, and no other list opens again.
     Closed,
     /// This was chosen.
     Chosen(Choice),
@@ -38,7 +42,17 @@ impl MenuView {
     /// A list that was just opened.
     pub fn new(menu: Menu) -> Self {
         let selected = menu.selected.min(menu.items.len().saturating_sub(1));
-        Self { menu, selected, filter: String::new(), is_searching: false }
+        Self { menu, selected, filter: String::new(), is_searching: false, is_nested: false }
+    }
+
+    /// The same list, from which Esc leads back to another one.
+    pub fn nested(self, is_nested: bool) -> Self {
+        Self { is_nested, ..self }
+    }
+
+    /// What it is about.
+    pub fn title(&self) -> &str {
+        &self.menu.title
     }
 
     fn filters(&self) -> bool {
@@ -71,7 +85,7 @@ impl MenuView {
     /// Esc: the search ends, or else the list closes.
     pub fn escape(&mut self) -> MenuOutcome {
         if !std::mem::take(&mut self.is_searching) {
-            return MenuOutcome::Closed;
+            return MenuOutcome::Back;
         }
         self.filter.clear();
         self.selected = 0;
@@ -174,7 +188,7 @@ impl MenuView {
         for key in &self.menu.keys {
             hint.push_str(&format!(" · {} {}", key.key, plain(&key.label)));
         }
-        hint.push_str(" · Esc closes");
+        hint.push_str(if self.is_nested { " · Esc back" } else { " · Esc closes" });
         hint
     }
 
@@ -287,7 +301,7 @@ mod tests {
         short.erase();
         short.erase();
         assert_eq!(line(short.typed('X')), "/stop 1", "a key may be typed as a capital");
-        assert_eq!(short.escape(), MenuOutcome::Closed);
+        assert_eq!(short.escape(), MenuOutcome::Back);
     }
 
     #[test]

@@ -14,6 +14,7 @@ use crate::app::{App, Effect};
 use crate::background::{BackgroundAnswer, Heard};
 use crate::clipboard;
 use crate::dropped;
+use crate::hangup::Hangup;
 use crate::platform::{Facts, Notifies, Platform};
 use crate::screen::Screen;
 use crate::terminal::{self, Modes};
@@ -81,6 +82,7 @@ impl Runner<'_> {
         let (stop, go_on) = self.platform.stop_signals();
         let mut stop = signal(SignalKind::from_raw(stop))?;
         let mut go_on = signal(SignalKind::from_raw(go_on))?;
+        let hangup = Hangup::watch();
         let mut keys = EventStream::new();
         self.draw()?;
         let mut last_frame = Instant::now();
@@ -94,6 +96,10 @@ impl Runner<'_> {
             let mut at_once = false;
             tokio::select! {
                 biased;
+                () = hangup.wait() => {
+                    self.client.send(Op::Quit);
+                    return Ok(Ended::TerminalGone);
+                }
                 input = keys.next() => match input {
                     Some(Ok(input)) => {
                         at_once = true;

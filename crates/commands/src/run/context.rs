@@ -20,15 +20,19 @@ const CELLS: u64 = 100;
 pub(super) fn context<O: Outside>(desk: &Desk<O>) -> Result<Act, CommandError> {
     let model = desk.model().model;
     let window = model.context_window.map_or(USUAL_WINDOW, u64::from);
-    let used = desk.store().context_tokens(desk.session_id())?;
-    let mut parts: Vec<(&str, u64)> = desk
-        .context_parts
-        .iter()
-        .map(|(name, bytes)| (*name, *bytes as u64 / CHARS_PER_TOKEN))
-        .collect();
-    let fixed: u64 = parts.iter().map(|(_, tokens)| tokens).sum();
-    parts.push(("Messages", used.saturating_sub(fixed)));
-    let total = used.max(fixed);
+    // What the model counted, as the status line shows it; before its first answer there are only estimates.
+    let counted = desk.store().context_tokens(desk.session_id())?;
+    let estimates: Vec<u64> =
+        desk.context_parts.iter().map(|(_, bytes)| *bytes as u64 / CHARS_PER_TOKEN).collect();
+    let fixed: u64 = estimates.iter().sum();
+    let total = if counted == 0 { fixed } else { counted };
+    // An estimate can be too high.
+    let fitted = |tokens: u64| if fixed > total { tokens * total / fixed } else { tokens };
+    let names = desk.context_parts.iter().map(|(name, _)| *name);
+    let mut parts: Vec<(&str, u64)> =
+        names.zip(estimates.iter().map(|tokens| fitted(*tokens))).collect();
+    let known: u64 = parts.iter().map(|(_, tokens)| tokens).sum();
+    parts.push(("Messages", total.saturating_sub(known)));
     parts.push(("Free", window.saturating_sub(total)));
     let signs = ['■', '▣', '▤', '·'];
     let mut grid = String::new();
@@ -44,14 +48,21 @@ pub(super) fn context<O: Outside>(desk: &Desk<O>) -> Result<Act, CommandError> {
         .chunks(20)
         .map(|row| row.iter().map(|cell| format!("{cell} ")).collect::<String>())
         .collect();
+    let about = if counted == 0 { "about " } else { "" };
+    let assumed = if model.context_window.is_none() { ", assumed" } else { "" };
     let mut text = format!(
-        "**Context**: {} of {} tokens ({} %), {}\n\n```text\n{}\n```\n\n",
+        "**Context**: {about}{} of {} tokens{assumed} ({} %), {}\n\n```text\n{}\n```\n\n",
         thousands(total),
         thousands(window),
         total * 100 / window.max(1),
         model.wire,
         rows.join("\n")
     );
+    if counted == 0 {
+        text.push_str(
+            "The model counts with its first answer; until then these are estimates.\n\n",
+        );
+    }
     for (at, (name, tokens)) in parts.iter().enumerate() {
         let about = if at < 2 { "about " } else { "" };
         text.push_str(&format!(

@@ -336,6 +336,9 @@ impl App {
     }
 
     fn reply(&mut self, command: &str, reply: Reply) {
+        if !matches!(reply, Reply::Menu { .. }) {
+            self.lists.clear();
+        }
         match reply {
             Reply::Text { text } => self.finish(Block::Markdown(text)),
             Reply::Plain { text } => {
@@ -343,7 +346,14 @@ impl App {
                 self.finish(Block::Plain(text));
             }
             Reply::Error { text } => self.say(NoteKind::Error, text),
-            Reply::Menu { menu } => self.overlay = Some(Overlay::Menu(MenuView::new(menu))),
+            Reply::Menu { menu } => {
+                // A list that a choice in it has changed takes its own place.
+                if self.lists.last().is_some_and(|last| last.title() == menu.title) {
+                    self.lists.pop();
+                }
+                let view = MenuView::new(menu).nested(!self.lists.is_empty());
+                self.overlay = Some(Overlay::Menu(view));
+            }
             Reply::Diffs { sources } => {
                 self.overlay = Some(Overlay::Diffs(Box::new(DiffView::new(sources))))
             }

@@ -198,16 +198,24 @@ impl App {
                 };
                 match outcome {
                     MenuOutcome::Open => true,
-                    MenuOutcome::Closed => false,
+                    MenuOutcome::Back => return self.back_to_list(),
+                    MenuOutcome::Closed => {
+                        self.lists.clear();
+                        false
+                    }
                     MenuOutcome::Chosen(choice) => {
+                        self.lists.push(menu.clone());
                         self.chosen(choice);
                         return;
                     }
                 }
             }
             Overlay::Type { line, field, .. } => match key.code {
-                KeyCode::Esc => false,
-                _ if is_ctrl(&key, 'c') => false,
+                KeyCode::Esc => return self.back_to_list(),
+                _ if is_ctrl(&key, 'c') => {
+                    self.lists.clear();
+                    false
+                }
                 KeyCode::Enter => {
                     let line = format!("{line}{}", field.text().trim());
                     self.run(line);
@@ -286,6 +294,11 @@ impl App {
         if stays {
             self.overlay = Some(overlay);
         }
+    }
+
+    /// The list that led to the one that was closed opens again.
+    fn back_to_list(&mut self) {
+        self.overlay = self.lists.pop().map(Overlay::Menu);
     }
 
     fn chosen(&mut self, choice: Choice) {

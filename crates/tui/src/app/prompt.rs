@@ -122,6 +122,7 @@ impl App {
             }
         }
         self.popup = None;
+        self.lists.clear();
         let content = self.editor.content().clone();
         let text = content.text();
         if text.trim().is_empty() {

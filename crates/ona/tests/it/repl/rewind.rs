@@ -104,14 +104,16 @@ fn code_only_leaves_the_conversation() {
     assert_eq!(shown.matches("no files to put back").count(), 2, "{shown}");
 }
 
+/// The cost in the status line.
+fn cost(screen: &str) -> Option<f64> {
+    let row = screen.lines().last().unwrap_or_default();
+    let at = row.find('$')?;
+    row[at + 1..].split_whitespace().next()?.parse().ok()
+}
+
 #[test]
 fn a_copy_has_cost_what_the_original_has_and_is_not_shown_again() {
     let (_project, _server, pty) = changed();
-    let cost = |screen: &str| {
-        let row = screen.lines().last().unwrap_or_default();
-        let at = row.find('$')?;
-        row[at + 1..].split_whitespace().next()?.parse::<f64>().ok()
-    };
     let before = cost(&pty.screen()).unwrap();
     assert!(before > 0.0);
     ways(&pty, "/rewind");
@@ -125,12 +127,19 @@ fn a_copy_has_cost_what_the_original_has_and_is_not_shown_again() {
 #[test]
 fn the_first_prompt_can_be_gone_back_to() {
     let (project, server, pty) = changed();
+    let before = cost(&pty.screen()).unwrap();
     pty.line("/rewind");
+    pty.wait_for("2. say hello");
+    pty.send("2");
+    pty.wait_for("1. Code and conversation");
+    // Esc leads back to the list of the prompts.
+    pty.key(Key::Esc);
     pty.wait_for("2. say hello");
     pty.send("2");
     pty.wait_for("1. Code and conversation");
     pty.send("1");
     pty.wait_for("> say hello\n──");
+    pty.wait_until(|screen| cost(screen) == Some(before));
     assert_eq!(files(&project), ("old\n".to_owned(), false));
     pty.key(Key::Enter);
     pty.wait_whole("Once more.");

@@ -148,12 +148,21 @@ fn a_terminal_that_is_gone_leaves_a_clean_record() {
 #[test]
 fn the_loss_of_the_terminal_counts_as_a_hang_up() {
     let (project, server) = (project(), model([]));
-    let script = format!("trap '' HUP; {}; echo $? > code", env!("CARGO_BIN_EXE_ona"));
+    let ona = env!("CARGO_BIN_EXE_ona");
+    let script = format!("trap '' HUP; {ona}; code=$?; times > times; echo $code > code");
     let pty = project.pty_command("script", ["-qec", &script, "/dev/null"], with(&server));
     ready(&pty);
     pty.kill(Signal::SIGKILL);
     until("the exit code", || project.path("code").exists() && !project.content("code").is_empty());
     assert_eq!(project.content("code"), "129\n");
+    // The second line is about the processes that the shell has started: "0m0.08s 0m0.03s".
+    let times = project.content("times");
+    let of_ona = times.lines().nth(1).unwrap_or_default();
+    let spent: f64 = of_ona
+        .split_whitespace()
+        .map(|time| time.trim_start_matches("0m").trim_end_matches('s').parse::<f64>().unwrap())
+        .sum();
+    assert!(spent < 1.5, "it does not read from a terminal that is gone: {times}");
 }
 
 #[test]
