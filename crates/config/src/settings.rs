@@ -27,6 +27,7 @@ use ona_types::{Diagnostic, PermissionUpdate, UpdateDestination};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 
+pub use check::sandbox_path;
 pub use edit::EditError;
 pub use effect::{InFile, NoEffect, in_force, name_of, no_effect, value_in};
 pub use file::{BadFile, read, read_bytes, within};
@@ -51,6 +52,13 @@ pub(crate) const REJECTED_SERVERS: &str = "disabledMcpjsonServers";
 /// The limits on servers. If one is invalid, no server may be started.
 pub(crate) const SERVER_LIMITS: [&str; 3] =
     ["deniedMcpServers", "allowedMcpServers", REJECTED_SERVERS];
+
+/// Keys below `sandbox` that nobody knows, and that are no misspelt ones, which [`load`] reports.
+pub fn foreign_sandbox_keys(layer: &Layer) -> Vec<String> {
+    let sandbox = layer.json.get("sandbox").unwrap_or(&Value::Null);
+    let unknown = known_keys::unknown_in("sandbox", sandbox).into_iter();
+    unknown.filter(|(_, meant)| meant.is_none()).map(|(key, _)| key).collect()
+}
 
 /// Whether a layer belongs to the repository.
 pub fn is_projects(layer: &Layer) -> bool {

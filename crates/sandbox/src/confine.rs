@@ -57,6 +57,9 @@ pub struct Confinement {
     pub writable: Vec<PathBuf>,
     /// What in them may only be read. It need not exist: then it cannot be made.
     pub protected: Vec<PathBuf>,
+    /// What of it no setting opens, because a rule or a setting closes it.
+    #[serde(default)]
+    pub forbidden: Vec<PathBuf>,
     /// What cannot even be read.
     pub hidden: Vec<PathBuf>,
     /// What can be read in directories that cannot.
@@ -136,6 +139,8 @@ pub enum Sockets {
 pub enum Refused {
     /// To write there.
     Write(PathBuf),
+    /// To write what a rule or a setting closes.
+    Forbidden(PathBuf),
     /// To reach this host.
     Host(String),
     /// To reach the network at all.
@@ -145,7 +150,7 @@ pub enum Refused {
 impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Write(path) => write!(f, "writing {}", path.display()),
+            Self::Write(path) | Self::Forbidden(path) => write!(f, "writing {}", path.display()),
             Self::Host(host) => write!(f, "reaching {host}"),
             Self::Network => f.write_str("using the network"),
         }
@@ -153,16 +158,22 @@ impl fmt::Display for Refused {
 }
 
 impl Refused {
-    /// The setting that would allow it, if there is one.
-    fn opened_by(&self) -> Option<&'static str> {
+    /// Whether it is about a file, not the network.
+    fn is_write(&self) -> bool {
+        matches!(self, Self::Write(_) | Self::Forbidden(_))
+    }
+
+    /// What would allow it, or why nothing does.
+    fn remedy(&self) -> &'static str {
         match self {
             Self::Write(path)
                 if ["/proc", "/sys", "/dev"].iter().any(|dir| path.starts_with(dir)) =>
             {
-                None
+                ""
             }
-            Self::Write(_) => Some("sandbox.filesystem.allowWrite"),
-            Self::Host(_) | Self::Network => Some("sandbox.network.allowedDomains"),
+            Self::Write(_) => ": sandbox.filesystem.allowWrite would allow it",
+            Self::Forbidden(_) => ": sandbox.filesystem.denyWrite or a deny rule of Edit closes it",
+            Self::Host(_) | Self::Network => ": sandbox.network.allowedDomains would allow it",
         }
     }
 }
@@ -207,6 +218,7 @@ impl Confinement {
         };
         let confinement = Self {
             protected: resolved(&self.protected),
+            forbidden: resolved(&self.forbidden),
             hidden: resolved(&self.hidden),
             readable: resolved(&self.readable),
             temporary: real(&self.temporary),
@@ -256,6 +268,17 @@ impl Confinement {
     }
 }
 
+impl Confinement {
+    /// A write there that is refused, for those who want to know why.
+    #[cfg(target_os = "linux")]
+    fn refused_write(&self, path: PathBuf) -> Refused {
+        match self.forbidden.iter().any(|closed| path.starts_with(closed)) {
+            true => Refused::Forbidden(path),
+            false => Refused::Write(path),
+        }
+    }
+}
+
 /// The version of the kernel's rules, at a level that uses them.
 pub fn abi(level: SandboxLevel) -> Option<i32> {
     #[cfg(target_os = "linux")]
@@ -276,14 +299,11 @@ pub fn refusal_note(refused: &[Refused]) -> Option<String> {
         return None;
     }
     let (hosts, writes): (Vec<&Refused>, Vec<&Refused>) =
-        refused.iter().partition(|one| !matches!(one, Refused::Write(_)));
+        refused.iter().partition(|one| !one.is_write());
     let mut lines: Vec<String> = hosts
         .iter()
         .chain(writes.iter().take(MAX_TOLD))
-        .map(|one| match one.opened_by() {
-            Some(setting) => format!("[sandbox] refused {one}: {setting} would allow it"),
-            None => format!("[sandbox] refused {one}"),
-        })
+        .map(|one| format!("[sandbox] refused {one}{}", one.remedy()))
         .collect();
     if writes.len() > MAX_TOLD {
         lines.push(format!("[sandbox] and refused {} more writes", writes.len() - MAX_TOLD));

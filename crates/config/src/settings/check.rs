@@ -10,6 +10,7 @@ use serde_path_to_error::Segment;
 
 use super::Layer;
 use super::SERVER_LIMITS;
+use super::known_keys::unknown_in;
 use super::merge::{HOOKS_ONLY, LAYERS, RULES_ONLY, RULES_ONLY_NESTED, SERVERS_ONLY};
 use super::schema::Settings;
 use crate::own_variables::{OWN_VARIABLE, is_own_variable};
@@ -50,6 +51,23 @@ const GUARDS: &[&str] = &[
     "deniedMcpServers",
     "disabledMcpjsonServers",
     "disableSkillShellExecution",
+    "sandbox",
+    "sandbox.enabled",
+    "sandbox.failIfUnavailable",
+    "sandbox.minimum",
+    "sandbox.profile",
+    "sandbox.autoAllowBashIfSandboxed",
+    "sandbox.allowUnsandboxedCommands",
+    "sandbox.hooks",
+    "sandbox.mcpServers",
+    "sandbox.filesystem",
+    "sandbox.filesystem.denyWrite",
+    "sandbox.filesystem.denyRead",
+    "sandbox.limits",
+    "sandbox.limits.cpuSeconds",
+    "sandbox.limits.memoryMb",
+    "sandbox.limits.processes",
+    "sandbox.limits.fileSizeMb",
 ];
 const MANAGED_GUARDS: &[&str] = &[
     "permissions.defaultMode",
@@ -119,6 +137,7 @@ pub(super) fn check(layer: &mut Layer, anchors: &Anchors) -> Findings {
     found.extend(env(json));
     found.extend(web(json));
     found.extend(hooks(json));
+    found.extend(sandbox(json));
     for (key, value) in std::mem::take(json) {
         let (fitting, misfits) = fitting(key, value);
         json.extend(fitting);
@@ -248,6 +267,36 @@ fn web(json: &mut Map<String, Value>) -> Findings {
     found
 }
 
+/// A misspelt key of the sandbox, or a path that it cannot use, was meant to forbid or to open something. Other unknown
+/// keys may be a newer Claude Code's: `ona doctor` names them.
+fn sandbox(json: &mut Map<String, Value>) -> Findings {
+    let Some(sandbox) = json.get_mut("sandbox") else { return Findings::new() };
+    let mut found = Findings::new();
+    for (key, meant) in unknown_in("sandbox", sandbox) {
+        let Some(meant) = meant else { continue };
+        let finding = Finding::new(key, format!("unknown key, did you mean `{meant}`?"));
+        let is_guard = GUARDS.contains(&meant.as_str());
+        found.push(if is_guard { finding.of_guard() } else { finding });
+    }
+    let files = sandbox.get_mut("filesystem").and_then(Value::as_object_mut);
+    for (name, list) in files.into_iter().flatten() {
+        let Value::Array(list) = list else { continue };
+        let key = format!("sandbox.filesystem.{name}");
+        let forbids = GUARDS.contains(&key.as_str());
+        found.extend(sift(list, &key, |path, _| match path.as_str().map(sandbox_path) {
+            Some(None) => Err(Unusable::Wildcards.in_guard(forbids)),
+            _ => Ok(Findings::new()),
+        }));
+    }
+    found
+}
+
+/// A path of `sandbox.filesystem`, without the `/**` that a directory may have; `None` if it is a pattern.
+pub fn sandbox_path(text: &str) -> Option<&str> {
+    let path = text.strip_suffix("/**").unwrap_or(text);
+    (!path.is_empty() && !path.contains(['*', '?', '[', '{'])).then_some(path)
+}
+
 /// The author of a guard must learn that it does not run.
 const NOT_RUN: &str = "no hook runs for it";
 
@@ -329,6 +378,8 @@ enum Unusable {
     Event(#[from] UnknownEvent),
     #[error(transparent)]
     Rule(#[from] RuleError),
+    #[error("wildcards are not understood here: name the file or directory")]
+    Wildcards,
     #[error(transparent)]
     Host(#[from] PrivateHostError),
     #[error("{0}: {NOT_RUN}")]

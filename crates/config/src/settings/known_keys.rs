@@ -104,6 +104,41 @@ fn joined(name: &str, part: &str) -> String {
     if name.is_empty() { part.to_owned() } else { format!("{name}.{part}") }
 }
 
+/// The unknown keys in a section, each with the known key that was probably meant: one at the same place that differs by
+/// a few letters, or one of the same name elsewhere in the section.
+pub(crate) fn unknown_in(section: &str, value: &Value) -> Vec<(String, Option<String>)> {
+    let mut found = Vec::new();
+    if let Below::Schema(schema) = below(&SCHEMA, section) {
+        strangers(schema, section, value, &mut found);
+        let mut all = Vec::new();
+        names(schema, section, &mut all);
+        for (key, meant) in &mut found {
+            if meant.is_none() {
+                *meant = all.iter().find(|known| last_part(known) == last_part(key)).cloned();
+            }
+        }
+    }
+    found
+}
+
+fn strangers(schema: &Value, name: &str, value: &Value, found: &mut Vec<(String, Option<String>)>) {
+    for (key, value) in value.as_object().into_iter().flatten() {
+        match below(schema, key) {
+            Below::Schema(schema) => strangers(schema, &joined(name, key), value, found),
+            Below::Nothing => {
+                let siblings = kind(schema)["properties"].as_object().into_iter().flatten();
+                let meant = ona_types::nearest(key, siblings.map(|(known, _)| known.as_str()));
+                found.push((joined(name, key), meant.map(|meant| joined(name, meant))));
+            }
+            Below::Anything | Below::InList | Below::NoObject => {}
+        }
+    }
+}
+
+fn last_part(key: &str) -> String {
+    key.rsplit('.').next().unwrap_or_default().to_ascii_lowercase()
+}
+
 fn unknown(key: String) -> BadKey {
     BadKey::Unknown { nearest: nearest(&key), key }
 }
@@ -112,8 +147,7 @@ fn unknown(key: String) -> BadKey {
 fn nearest(key: &str) -> Option<String> {
     let mut all = Vec::new();
     names(&SCHEMA, "", &mut all);
-    let last = |key: &str| key.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
-    let same = all.iter().find(|known| last(known) == last(key));
+    let same = all.iter().find(|known| last_part(known) == last_part(key));
     let near = ona_types::nearest(key, all.iter().map(String::as_str)).map(str::to_owned);
     near.or_else(|| same.cloned())
 }
@@ -177,6 +211,28 @@ mod tests {
             let expected = BadKey::Unknown { key: named.to_owned(), nearest };
             assert_eq!(checked(key, &value), Err(expected), "{key}");
         }
+    }
+
+    #[test]
+    fn unknown_keys_of_a_section_are_all_found() {
+        let value = json!({
+            "enabeld": true, "denyRead": ["x"], "ripgrep": {"command": "rg"}, "enabled": true,
+            "filesystem": {"denyread": [], "allowWrite": []}, "network": {"deniedDomains": []},
+        });
+        let found = unknown_in("sandbox", &value);
+        let found: Vec<(&str, Option<&str>)> =
+            found.iter().map(|(key, meant)| (key.as_str(), meant.as_deref())).collect();
+        assert_eq!(
+            found,
+            [
+                ("sandbox.enabeld", Some("sandbox.enabled")),
+                ("sandbox.denyRead", Some("sandbox.filesystem.denyRead")),
+                ("sandbox.ripgrep", None),
+                ("sandbox.filesystem.denyread", Some("sandbox.filesystem.denyRead")),
+                ("sandbox.network.deniedDomains", None),
+            ]
+        );
+        assert_eq!(unknown_in("sandbox", &json!("yes")), []);
     }
 
     #[test]

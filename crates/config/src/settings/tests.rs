@@ -377,6 +377,44 @@ fn bad_entries_are_dropped_and_the_rest_stays() {
 }
 
 #[test]
+fn what_the_sandbox_cannot_use_is_a_guard_where_it_confines() {
+    let fixture = Fixture::new();
+    fixture.put(
+        "project/.claude/settings.json",
+        json!({"sandbox": {
+            "enabled": "yes", "minimun": "bwrap", "ripgrep": {"command": "rg"},
+            "network": {"allowedDomain": ["x"]},
+            "filesystem": {"denyRead": ["/a/*.key", "/b/**"], "allowWrite": ["*.log", "/c"]},
+            "limits": {"memoryMb": "much"},
+        }})
+        .to_string(),
+    );
+    let said = |what: &[&str]| -> Vec<String> {
+        what.iter().map(|what| format!("project/.claude/settings.json: sandbox.{what}")).collect()
+    };
+    let mut unread = fixture.unread();
+    unread.sort();
+    let guards = [
+        "enabled: invalid type: string \"yes\", expected true or false",
+        "filesystem.denyRead[0]: wildcards are not understood here: name the file or directory",
+        "limits.memoryMb: invalid type: string \"much\", expected a whole number, 0 or more",
+        "minimun: unknown key, did you mean `sandbox.minimum`?",
+    ];
+    assert_eq!(unread, said(&guards));
+    let warnings: Vec<String> =
+        fixture.warnings().into_iter().filter(|warning| !unread.contains(warning)).collect();
+    let others = [
+        "network.allowedDomain: unknown key, did you mean `sandbox.network.allowedDomains`?",
+        "filesystem.allowWrite[0]: wildcards are not understood here: name the file or directory",
+    ];
+    assert_eq!(warnings, said(&others));
+    let loaded = fixture.load();
+    let files = &loaded.layers[0].json["sandbox"]["filesystem"];
+    assert_eq!(*files, json!({"denyRead": ["/b/**"], "allowWrite": ["/c"]}));
+    assert_eq!(foreign_sandbox_keys(&loaded.layers[0]), ["sandbox.ripgrep"]);
+}
+
+#[test]
 fn those_who_may_set_a_limited_key_can() {
     let fixture = Fixture::new();
     fixture.put("home/.claude/settings.json", r#"{"autoMemoryDirectory": "/x"}"#);

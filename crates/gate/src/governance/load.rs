@@ -147,7 +147,11 @@ impl Governance {
     /// A sandbox that is wanted and does not work is told, or the session does not start.
     fn check_sandbox(&mut self) -> Result<(), GovernanceError> {
         match self.sandbox_level() {
-            (_, None) => Ok(()),
+            (level, None) => {
+                let weaker = self.weaker_than_possible();
+                self.warnings.extend(weaker.map(|why| format!("commands run at {level}: {why}")));
+                Ok(())
+            }
             (_, Some(why)) if self.sandbox.fail_if_unavailable => Err(GovernanceError::NoSandbox(
                 format!("sandbox.failIfUnavailable is set, and {why}"),
             )),

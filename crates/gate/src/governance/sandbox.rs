@@ -63,6 +63,20 @@ impl Governance {
         self.confined().confined().map(|confined| Confined::clone(confined))
     }
 
+    /// Why the settings keep commands from a stronger level that works here.
+    pub(super) fn weaker_than_possible(&self) -> Option<String> {
+        if !self.sandbox.enabled {
+            return None;
+        }
+        let wanted =
+            Confinement { writable: confinement::writable(self), ..Confinement::default() };
+        let helper = self.core().machine.helper_in(&wanted.resolved().0.writable)?;
+        Some(format!(
+            "{} is not used because commands can write there: open less with sandbox.filesystem.allowWrite",
+            helper.display()
+        ))
+    }
+
     /// How commands of this session run, a line for each part.
     pub fn sandbox_words(&self) -> String {
         let terms = &self.sandbox;
@@ -98,8 +112,13 @@ impl Governance {
             false => "as for other commands (autoAllowBashIfSandboxed is off)",
         };
         text.push_str(&format!("\nquestions {asks}"));
-        if let Runs::Inside(_, left_out) = &runs {
-            left_out.iter().for_each(|one| text.push_str(&format!("\nnote      {one}")));
+        let weaker = self.weaker_than_possible();
+        let left_out = match &runs {
+            Runs::Inside(_, left_out) => left_out.iter().map(ToString::to_string).collect(),
+            _ => Vec::new(),
+        };
+        for note in left_out.into_iter().chain(weaker) {
+            text.push_str(&format!("\nnote      {note}"));
         }
         text
     }

@@ -3,7 +3,8 @@
 use std::path::{Component, Path, PathBuf};
 
 use ona_config::settings::{
-    Layer, Roots, Sandbox, SandboxFiles, SandboxProfile, Settings, is_projects,
+    Layer, Roots, Sandbox, SandboxFiles, SandboxProfile, Settings, foreign_sandbox_keys,
+    is_projects, sandbox_path,
 };
 use ona_policy::{Anchors, Rule, Scope, Source};
 use ona_sandbox::confine::{HostPattern, Limits, Network, Sockets};
@@ -104,7 +105,7 @@ impl Terms {
             }
         });
         let excluded = excluded.collect();
-        let mut paths = |name: &str, list: List| paths(layers, roots, (name, list), &mut wrong);
+        let paths = |list: List| paths(layers, roots, list);
         let mut terms = Self {
             enabled: sandbox.enabled.unwrap_or(sandbox.profile.is_some()),
             fail_if_unavailable: sandbox.fail_if_unavailable == Some(true),
@@ -114,10 +115,10 @@ impl Terms {
             hooks: sandbox.hooks == Some(true),
             servers: sandbox.mcp_servers == Some(true),
             excluded,
-            allow_write: paths("allowWrite", |files| &files.allow_write),
-            deny_write: paths("denyWrite", |files| &files.deny_write),
-            deny_read: paths("denyRead", |files| &files.deny_read),
-            allow_read: paths("allowRead", |files| &files.allow_read),
+            allow_write: paths(|files| &files.allow_write),
+            deny_write: paths(|files| &files.deny_write),
+            deny_read: paths(|files| &files.deny_read),
+            allow_read: paths(|files| &files.allow_read),
             caches: false,
             network,
             sockets,
@@ -130,6 +131,8 @@ impl Terms {
         // What is demanded is on.
         terms.enabled |= terms.minimum > SandboxLevel::None;
         terms.idle = idle(sandbox, &terms);
+        let foreign = layers.iter().flat_map(foreign_sandbox_keys);
+        terms.idle.extend(foreign.map(|key| format!("{key}: unknown key")));
         (terms, wrong)
     }
 
@@ -174,12 +177,7 @@ type List = fn(&SandboxFiles) -> &Option<Vec<String>>;
 
 /// The paths of one list in all layers. `./` and plain names are meant from the project's directory in the project's own
 /// files, from the directory of the settings in the user's.
-fn paths(
-    layers: &[Layer],
-    roots: &Roots,
-    (name, list): (&str, List),
-    wrong: &mut Vec<String>,
-) -> Vec<PathBuf> {
+fn paths(layers: &[Layer], roots: &Roots, list: List) -> Vec<PathBuf> {
     let mut all = Vec::new();
     for layer in layers {
         let settings = layer.settings();
@@ -189,13 +187,8 @@ fn paths(
             false => &roots.project_dir,
         };
         for text in files.and_then(|files| list(files).as_ref()).into_iter().flatten() {
-            let path = text.strip_suffix("/**").unwrap_or(text);
-            if path.is_empty() || path.contains(['*', '?', '[', '{']) {
-                wrong.push(format!(
-                    "sandbox.filesystem.{name}: {text}: wildcards are not understood here: name the directory"
-                ));
-                continue;
-            }
+            // Patterns were reported, and dropped, when the file was read.
+            let Some(path) = sandbox_path(text) else { continue };
             let path = resolved(path, base, roots);
             if !all.contains(&path) {
                 all.push(path);
@@ -252,7 +245,7 @@ mod tests {
 
     #[test]
     fn paths_are_meant_from_where_the_settings_are() {
-        let (terms, wrong) = terms(&[
+        let (terms, _) = terms(&[
             (
                 Scope::User,
                 "/home/u/.claude",
@@ -267,12 +260,6 @@ mod tests {
         let expected = ["/home/u/.claude/out", "/home/u/y", "/p/build", "/abs"].map(PathBuf::from);
         assert_eq!(terms.allow_write, expected);
         assert_eq!(terms.deny_read, [PathBuf::from("/home/u")]);
-        assert_eq!(
-            wrong,
-            [
-                "sandbox.filesystem.allowWrite: *.log: wildcards are not understood here: name the directory"
-            ]
-        );
     }
 
     #[test]

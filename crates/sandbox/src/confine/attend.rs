@@ -62,10 +62,9 @@ impl Seen {
     fn refuse(&self, refused: Refused) {
         let mut all = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
         // A flood of one kind does not hide the other.
-        let is_write = |one: &Refused| matches!(one, Refused::Write(_));
-        let most = if is_write(&refused) { MAX_WRITES } else { MAX_HOSTS };
-        let kind = is_write(&refused);
-        let known = all.iter().filter(|one| is_write(one) == kind).count();
+        let is_write = refused.is_write();
+        let most = if is_write { MAX_WRITES } else { MAX_HOSTS };
+        let known = all.iter().filter(|one| one.is_write() == is_write).count();
         if known < most && !all.contains(&refused) {
             all.push(refused);
         }

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use nix::unistd::geteuid;
 
+use super::bwrap;
 use super::known::known;
 use super::probe::Probed;
 
@@ -66,6 +67,12 @@ impl Machine {
         let levels: Arc<[Probed]> = known(&self.state, &self.search_path, writable, program).into();
         found.push((writable.to_vec(), Arc::clone(&levels)));
         levels
+    }
+
+    /// The helper that is not used because it lies in one of these directories.
+    pub fn helper_in(&self, writable: &[PathBuf]) -> Option<PathBuf> {
+        let helper = bwrap::find(&self.search_path, &[]).ok()?;
+        bwrap::find(&self.search_path, writable).is_err().then_some(helper)
     }
 
     /// The directory for the temporary files of a conversation: its commands see nobody else's.

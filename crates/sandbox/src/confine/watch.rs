@@ -258,7 +258,7 @@ fn refusals(pid: u32, call: i64, args: &[u64; 6], rules: &Rules) -> Vec<Refused>
             _ if OPENS.contains(&call) => Wanted::Any,
             _ => Wanted::There,
         };
-        is_refused(pid, &path, wanted, rules).then_some(Refused::Write(path))
+        is_refused(pid, &path, wanted, rules).then(|| rules.allowed.refused_write(path))
     });
     refused.collect()
 }

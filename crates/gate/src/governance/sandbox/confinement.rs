@@ -86,7 +86,8 @@ pub(super) fn confinement(governance: &Governance, temporary: PathBuf) -> Confin
         // What the settings open by its name is open.
         protected.extend(all.filter(|path| !terms.allow_write.contains(path)));
     }
-    protected.extend(terms.deny_write.iter().chain(&rules.unwritable).cloned());
+    let mut forbidden: Vec<PathBuf> =
+        terms.deny_write.iter().chain(&rules.unwritable).cloned().collect();
     let mut hidden: Vec<PathBuf> = CREDENTIALS.iter().map(|name| home.join(name)).collect();
     hidden.extend(terms.deny_read.iter().chain(&rules.unreadable).cloned());
     hidden.extend(SYSTEM_SECRETS.iter().map(PathBuf::from));
@@ -94,13 +95,15 @@ pub(super) fn confinement(governance: &Governance, temporary: PathBuf) -> Confin
     if rules.more_unreadable || rules.more_unwritable {
         let work: Vec<PathBuf> =
             std::iter::once(&place.project_dir).chain(&place.additional_dirs).cloned().collect();
-        find(&work, &governance.permissions, &mut protected, &mut hidden);
+        find(&work, &governance.permissions, &mut forbidden, &mut hidden);
     }
+    protected.extend(forbidden.iter().cloned());
     hidden.extend(own(governance, &writable));
     let readable = terms.allow_read.clone();
     Confinement {
         writable,
         protected,
+        forbidden,
         hidden,
         readable,
         temporary,
@@ -152,7 +155,7 @@ fn own(governance: &Governance, writable: &[PathBuf]) -> Vec<PathBuf> {
 fn find(
     roots: &[PathBuf],
     permissions: &Permissions,
-    protected: &mut Vec<PathBuf>,
+    forbidden: &mut Vec<PathBuf>,
     hidden: &mut Vec<PathBuf>,
 ) {
     let (mut looked_at, mut found) = (0, 0);
@@ -168,7 +171,7 @@ fn find(
                 hidden.push(path);
                 found += 1;
             } else if permissions.keeps(&path) {
-                protected.push(path);
+                forbidden.push(path);
                 found += 1;
             } else if entry.file_type().is_ok_and(|kind| kind.is_dir()) && !is_skipped(&path) {
                 open.push(path);

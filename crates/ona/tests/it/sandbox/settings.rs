@@ -322,6 +322,8 @@ fn paths_open_and_close_with_the_rules_about_files() {
         assert!(!shown.contains("SECRET") && shown.contains("fine"), "{level}: {shown}");
         if level == "bwrap" {
             assert_eq!(project.content("kept.txt"), "first");
+            let told = "kept.txt: sandbox.filesystem.denyWrite or a deny rule of Edit closes it";
+            assert!(shown.contains(told), "{shown}");
         }
     }
 }
@@ -353,6 +355,40 @@ fn roots_that_cannot_be_used_are_left_out_and_told() {
         left_out[0].ends_with("none is not writable in the sandbox: it does not exist"),
         "{left_out:?}"
     );
+}
+
+#[test]
+fn what_cannot_be_read_of_the_settings_stops_instead_of_opening() {
+    for (settings, told) in [
+        (json!({"enabled": "yes"}), "sandbox.enabled: "),
+        (json!({"filesystem": {"denyread": ["~/keys"]}}), "sandbox.filesystem.denyread: "),
+        (json!({"filesystem": {"denyRead": ["~/*.key"]}}), "sandbox.filesystem.denyRead[0]: "),
+    ] {
+        let project = sandboxed(settings);
+        let ran = run(project.ona(["-p", "hi"]).env("ONA_TRUST", "1"));
+        assert_eq!(ran.code, Some(2), "{}{}", ran.stdout, ran.stderr);
+        assert!(ran.stderr.contains(told), "{}", ran.stderr);
+        // A call of the operator's own goes on, with a warning.
+        let input = json!({"command": "echo ran"});
+        let ran = run(project.eval_command("Bash", &input).env("ONA_TRUST", "1"));
+        assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
+        assert!(ran.stderr.contains(told), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn a_helper_that_commands_may_write_is_not_used_and_that_is_told() {
+    let project = sandboxed(json!({"filesystem": {"allowWrite": ["/usr"]}}));
+    if !at_level(&project, "bwrap") {
+        return;
+    }
+    let input = json!({"command": "echo ran"});
+    let ran = run(project.eval_command("Bash", &input).env("ONA_TRUST", "1"));
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let told = "/bwrap is not used because commands can write there: open less";
+    assert!(ran.stderr.contains(told), "{}", ran.stderr);
+    let status = run(project.ona(["sandbox", "status"]).env("ONA_TRUST", "1"));
+    assert!(status.stdout.contains(told), "{}", status.stdout);
 }
 
 #[test]
@@ -485,7 +521,7 @@ fn servers_are_confined_if_the_settings_say_so() {
 #[test]
 fn doctor_tells_what_has_no_effect() {
     let idle = json!({"enableWeakerNestedSandbox": true, "network": {
-        "allowLocalBinding": true, "allowedDomains": ["example.com"],
+        "allowLocalBinding": true, "allowedDomains": ["example.com"], "deniedDomains": ["a.b"],
     }});
     let project = sandboxed(idle);
     if !at_level(&project, "landlock") {
@@ -497,6 +533,7 @@ fn doctor_tells_what_has_no_effect() {
         "ok    sandbox      commands in this folder run at the level landlock",
         "warn  sandbox      no effect: sandbox.enableWeakerNestedSandbox: ",
         "warn  sandbox      no effect: sandbox.network.allowLocalBinding: ",
+        "warn  sandbox      no effect: sandbox.network.deniedDomains: unknown key",
         "warn  sandbox      no effect: sandbox.network: at the level landlock",
     ] {
         assert!(ran.stdout.contains(told), "{told}: {}", ran.stdout);
