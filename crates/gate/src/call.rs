@@ -235,7 +235,7 @@ impl Gate {
                     self.mode_before_planning = Some(self.mode());
                     self.governance.use_mode(PermissionMode::Plan);
                 }
-                Change::PlanApproved(_) => self.leave_planning(),
+                Change::PlanApproved { .. } => self.leave_planning(),
                 _ => {}
             }
         }

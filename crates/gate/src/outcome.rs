@@ -117,7 +117,7 @@ fn mask_change(change: &mut Change, redactor: &Redactor) {
                 redactor.mask_string(&mut todo.active_form);
             }
         }
-        Change::PlanSubmitted(plan) | Change::PlanApproved(plan) => {
+        Change::PlanSubmitted(plan) | Change::PlanApproved { plan, .. } => {
             redactor.mask_string(plan);
         }
         Change::PlanRejected { plan, reason } => {

@@ -292,7 +292,7 @@ mod tests {
             ("# Plan\n## Success criteria\n\nlater", Some(0)),
             ("## Success Criteria\n- a\n- b\n\n## Risks\n- c", Some(2)),
             ("## 3. Success criteria\n### Of the command\n- a\n### Of the file\n- b", Some(2)),
-            ("**Success criteria**\n1. a\n2) b", Some(1)),
+            ("**Success criteria**\n1. a\n2) b", Some(2)),
             ("**Success criteria**\n\n1. a\n2. b\n\n**Risks**\n\n- c", Some(2)),
             ("Acceptance criteria:\n* a\n*\n", Some(2)),
             ("## Steps\n- success criteria are met\n", None),
@@ -304,7 +304,8 @@ mod tests {
 
     #[test]
     fn what_is_nested_belongs_to_the_item() {
-        let plan = "## Success criteria\n- `todo list` prints\n  each item:\n  - its number\n  - its text";
+        let plan =
+            "## Success criteria\n- `todo list` prints\n  each item:\n  - its number\n  - its text";
         let checked = check(plan, &[]);
         assert_eq!(checked.criteria[0].text, "`todo list` prints each item: its number its text");
     }
@@ -316,10 +317,13 @@ mod tests {
             - [surface: file_state] The state survives\n\
             - [ ] it prints `a[0]`";
         let checked = check(plan, &[]);
-        assert_eq!(checked.faults, [PlanFault::NotObservable {
-            id: "RATE".to_owned(),
-            text: "Six logins in a minute answer 429 [see RFC 6585].".to_owned()
-        }]);
+        assert_eq!(
+            checked.faults,
+            [PlanFault::NotObservable {
+                id: "RATE".to_owned(),
+                text: "Six logins in a minute answer 429 [see RFC 6585].".to_owned()
+            }]
+        );
         let told: Vec<(&str, &str, Surface, bool)> = checked
             .criteria
             .iter()
@@ -338,8 +342,7 @@ mod tests {
     fn every_fault_is_told() {
         let plan = "## Success criteria\n- it prints x [id: A]\n- it prints y [id: A]\n-\n- [surface: screen] z\n\
             - it prints [id: a b]";
-        let faults: Vec<String> =
-            check(plan, &[]).faults.iter().map(ToString::to_string).collect();
+        let faults: Vec<String> = check(plan, &[]).faults.iter().map(ToString::to_string).collect();
         assert_eq!(
             faults,
             [

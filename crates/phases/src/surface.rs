@@ -3,10 +3,13 @@
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// An observable surface.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Surface {
     /// Rows of a database.
@@ -42,10 +45,36 @@ const TABLE: [(Surface, &str, &str, &[&str]); 5] = [
         "process_output",
         "the output or exit code of a program",
         &[
-            "prints", "print", "printed", "stdout", "stderr", "output", "outputs", "exit code",
-            "exit status", "exits", "exit", "shows", "lists", "displays", "reports", "says",
-            "answers", "responds", "response", "status code", "http", "error message", "warns",
-            "warning", "fails with", "refuses", "rejects", "accepts", "message", "--help",
+            "prints",
+            "print",
+            "printed",
+            "stdout",
+            "stderr",
+            "output",
+            "outputs",
+            "exit code",
+            "exit status",
+            "exits",
+            "exit",
+            "shows",
+            "lists",
+            "displays",
+            "reports",
+            "says",
+            "answers",
+            "responds",
+            "response",
+            "status code",
+            "http",
+            "error message",
+            "warns",
+            "warning",
+            "fails with",
+            "refuses",
+            "rejects",
+            "accepts",
+            "message",
+            "--help",
         ],
     ),
     (
@@ -53,8 +82,18 @@ const TABLE: [(Surface, &str, &str, &[&str]); 5] = [
         "file_state",
         "a file or directory",
         &[
-            "file", "files", "directory", "directories", "folder", "permissions", "writes",
-            "creates", "deletes", "removes", "saves", "saved",
+            "file",
+            "files",
+            "directory",
+            "directories",
+            "folder",
+            "permissions",
+            "writes",
+            "creates",
+            "deletes",
+            "removes",
+            "saves",
+            "saved",
         ],
     ),
 ];

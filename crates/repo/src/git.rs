@@ -25,7 +25,8 @@ use safe::{git, git_with};
 
 pub use fetch::fetch;
 pub use history::{
-    Commit, changed_between, commits_since, describe, earlier_names, identity, line_commits, prefix,
+    Commit, changed_between, commits_since, describe, earlier_names, identity, line_commits,
+    messages_since, prefix,
 };
 pub use safe::{give_up, shell_function};
 

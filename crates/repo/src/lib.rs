@@ -5,6 +5,7 @@
 //! - [`Repository`] says which checkouts belong together.
 //! - [`git`] runs the real `git` so that nothing the repository configures is executed.
 //! - [`snapshot`] records a work tree before a call and finds what the call changed.
+//! - [`Digest`] is the content of a work tree in one hash.
 //! - [`walk`] makes every walk over a tree, and reads the lists of ignored files.
 //! - [`Disk`] gives decisions (`ona-policy`) access to the disk and git.
 //!
@@ -22,6 +23,7 @@
 
 mod checkout;
 mod config;
+mod digest;
 mod discovery;
 mod disk;
 pub mod git;
@@ -34,6 +36,7 @@ mod testing;
 pub mod walk;
 
 pub use checkout::{Checkout, GitDirs};
+pub use digest::{DamagedDigest, Digest};
 pub use disk::Disk;
 pub use index::Tracked;
 pub use repository::Repository;

@@ -401,7 +401,7 @@ fn is_as_seen(file: &Tracked, meta: &Metadata) -> bool {
 
 /// Every file and link of the tree that git does not ignore or tracks nevertheless, those that govern it, and of git's
 /// own directory what makes git ignore files or run something.
-fn walk(root: &Path, own: &OwnFiles) -> Vec<(PathBuf, Metadata)> {
+pub(crate) fn walk(root: &Path, own: &OwnFiles) -> Vec<(PathBuf, Metadata)> {
     let mut found = BTreeMap::new();
     let mut add = |path: PathBuf| {
         if !found.contains_key(&path)

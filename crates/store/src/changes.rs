@@ -1,15 +1,24 @@
 //! Changes that a call makes to the session (not to files): committed with its result.
 
 use crate::rows::{Key, Transaction};
-use ona_types::{Change, ContentHash, ConversationId, Entry, Phase, SessionId, SystemNote, Todo};
+use ona_types::{
+    Change, ContentHash, ConversationId, Entry, Phase, PlanBaseline, SessionId, SystemNote, Todo,
+};
 use rusqlite::OptionalExtension;
 use serde_json::json;
 
+use crate::behaviour::keep_approval;
 use crate::conversations::Seat;
 use crate::error::StoreError;
+use crate::phases::{move_phase, standing};
 use crate::store::{Failure, Store};
 use crate::tool_calls::event_of;
 use crate::transcript::append;
+
+/// Who approves plans, as recorded.
+pub(crate) const BY_HUMAN: &str = "human";
+/// Who enters planning with a tool.
+const BY_AGENT: &str = "agent";
 
 pub(crate) fn todos_key(session: &SessionId) -> String {
     format!("todos/{session}")
@@ -46,24 +55,17 @@ pub(crate) fn apply(tx: &Transaction<'_>, seat: &Seat, change: &Change) -> Resul
             ))?;
             Ok(())
         }
-        Change::Planning => {
-            // A new round: what was approved before allows nothing in it.
-            tx.execute(
-                "UPDATE plans SET status = 'superseded'
-                 WHERE conversation_id = ?1 AND status IN ('draft', 'approved')",
-                [Key(seat.conversation.as_str())],
-            )?;
-            move_to(tx, &seat.conversation, Some(&seat.session), Phase::Planning)
-        }
+        Change::Planning => move_to(tx, seat, Phase::Planning, BY_AGENT),
         Change::PlanSubmitted(content) => submit(tx, &seat.conversation, content).map(drop),
         Change::PlanRejected { plan, reason } => {
             let id = submit(tx, &seat.conversation, plan)?;
             reject(tx, &seat.conversation, Some(&seat.session), id, reason)
         }
-        Change::PlanApproved(content) => {
-            let plan = submit(tx, &seat.conversation, content)?;
-            approve(tx, &seat.conversation, Some(&seat.session), plan)?;
-            move_to(tx, &seat.conversation, Some(&seat.session), Phase::Implement)
+        Change::PlanApproved { plan, baseline } => {
+            let id = submit(tx, &seat.conversation, plan)?;
+            let session = Some(&seat.session);
+            approve(tx, &seat.conversation, session, id, BY_HUMAN, baseline.as_deref())?;
+            move_to(tx, seat, Phase::Implement, BY_HUMAN)
         }
         Change::ToolsLoaded(names) => {
             let note = SystemNote::ToolsLoaded { names: names.clone() };
@@ -77,7 +79,7 @@ pub(crate) fn apply(tx: &Transaction<'_>, seat: &Seat, change: &Change) -> Resul
 }
 
 /// Stores a submitted plan; the same plan is stored only once.
-fn submit(
+pub(crate) fn submit(
     tx: &Transaction<'_>,
     conversation: &ConversationId,
     content: &str,
@@ -111,12 +113,23 @@ pub(crate) fn approve(
     conversation: &ConversationId,
     session: Option<&SessionId>,
     plan: i64,
+    by: &str,
+    baseline: Option<&PlanBaseline>,
 ) -> Result<(), Failure> {
     tx.execute(
         "UPDATE plans SET status = 'approved', approved_at = datetime('now') WHERE id = ?1",
         [plan],
     )?;
-    let detail = json!({"plan": plan, "hash": hash_of(tx, plan)?, "by": "human"});
+    // One plan counts at a time.
+    tx.execute(
+        "UPDATE plans SET status = 'superseded'
+         WHERE conversation_id = ?1 AND status = 'approved' AND id <> ?2",
+        (Key(conversation.as_str()), plan),
+    )?;
+    if let Some(baseline) = baseline {
+        keep_approval(tx, plan, by, baseline)?;
+    }
+    let detail = json!({"plan": plan, "hash": hash_of(tx, plan)?, "by": by});
     event_of(tx, conversation, session, "plan.approved", &detail)
 }
 
@@ -128,31 +141,33 @@ pub(crate) fn reject(
     plan: i64,
     reason: &str,
 ) -> Result<(), Failure> {
-    tx.execute("UPDATE plans SET status = 'superseded' WHERE id = ?1", [plan])?;
-    let detail = json!({"plan": plan, "hash": hash_of(tx, plan)?, "by": "human", "reason": reason});
+    supersede(tx, plan)?;
+    let detail =
+        json!({"plan": plan, "hash": hash_of(tx, plan)?, "by": BY_HUMAN, "reason": reason});
     event_of(tx, conversation, session, "plan.rejected", &detail)
 }
 
-fn hash_of(tx: &Transaction<'_>, plan: i64) -> Result<String, Failure> {
+/// A plan counts no more.
+pub(crate) fn supersede(tx: &Transaction<'_>, plan: i64) -> Result<(), Failure> {
+    tx.execute("UPDATE plans SET status = 'superseded' WHERE id = ?1", [plan])?;
+    Ok(())
+}
+
+/// What a plan is for is done.
+pub(crate) fn complete(tx: &Transaction<'_>, plan: i64) -> Result<(), Failure> {
+    tx.execute(
+        "UPDATE plans SET status = 'completed', completed_at = datetime('now') WHERE id = ?1",
+        [plan],
+    )?;
+    Ok(())
+}
+
+pub(crate) fn hash_of(tx: &Transaction<'_>, plan: i64) -> Result<String, Failure> {
     Ok(tx.query_row("SELECT hash FROM plans WHERE id = ?1", [plan], |row| row.get(0))?)
 }
 
-/// Changes the phase of the conversation, with the event for it.
-pub(crate) fn move_to(
-    tx: &Transaction<'_>,
-    conversation: &ConversationId,
-    session: Option<&SessionId>,
-    to: Phase,
-) -> Result<(), Failure> {
-    let from: String = tx.query_row(
-        "SELECT phase FROM conversations WHERE id = ?1",
-        [Key(conversation.as_str())],
-        |row| row.get(0),
-    )?;
-    tx.execute(
-        "UPDATE conversations SET phase = ?2, last_active = datetime('now') WHERE id = ?1",
-        (Key(conversation.as_str()), Key(to.as_str())),
-    )?;
-    let detail = json!({"from": from, "to": to, "detail": {}});
-    event_of(tx, conversation, session, "phase.changed", &detail)
+/// Changes the phase of a session's conversation.
+fn move_to(tx: &Transaction<'_>, seat: &Seat, to: Phase, by: &str) -> Result<(), Failure> {
+    let from = standing(tx, &seat.conversation)?.phase;
+    move_phase(tx, &seat.conversation, Some(&seat.session), from, to, by, &json!({}))
 }

@@ -20,6 +20,7 @@
 #![allow(clippy::disallowed_methods, reason = "this is the crate that sees SQLite")]
 
 mod agents;
+mod behaviour;
 mod call_ids;
 mod changes;
 mod conversations;
@@ -49,6 +50,9 @@ mod turns;
 mod vacuum;
 
 pub use agents::{AgentRun, LeftWorktree, NewAgent, Role};
+pub use behaviour::{
+    GenerationRow, NewGeneration, NewTest, PlanApproval, ReportRow, RunRow, TestFacts, TestRow,
+};
 pub use conversations::{Join, Seat};
 pub use error::StoreError;
 pub use foreign::{ForeignCall, HeardHook, is_foreign};
@@ -58,13 +62,13 @@ pub use memories::{
     Author, Changed, ImportedMemory, Memory, MemoryChange, MemoryHit, MemoryRow, Saved, Within,
     WrittenBy,
 };
-pub use phases::{Standing, Steering};
+pub use phases::{PhaseEvent, Standing, Steering};
 pub use plans::{PlanMoved, PlanRow};
 pub use prompts::{DayUse, Denial, FileHistoryRow, PromptRow};
 pub use prune::{Prunable, Prune, Pruned, Selected};
 pub use schema::{ForeignSchema, LATEST_MIGRATION};
 pub use sessions::{Found, Hit, NewFork, NewSession, SessionRow};
-pub use store::Store;
+pub use store::{Store, make_empty};
 pub use story::{CallStory, HookStory, LogLine};
 pub use tasks::{TaskRow, UnfinishedTask};
 pub use tool_calls::{CallOutcome, CallStart, Decision, GateRow, StartedCall};

@@ -1,13 +1,15 @@
 //! Phases of a conversation, changed in one commit (S0 §4.8, §8.2).
 
-use ona_types::{ConversationId, Phase};
+use ona_types::{ConversationId, Phase, SessionId};
 use rusqlite::OptionalExtension;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::conversations::Seat;
 use crate::error::StoreError;
-use crate::rows::Key;
-use crate::store::Store;
+use crate::rows::{Connection, Key, Transaction};
+use crate::store::{Failure, Store};
+use crate::tool_calls::event_of;
 
 /// The phase of a conversation, and whether it has an approved plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,47 +71,95 @@ impl Store {
 
     /// The phase of a conversation, and whether it has an approved plan.
     pub fn standing(&self, conversation: &ConversationId) -> Result<Standing, StoreError> {
-        self.read(|c| {
-            let row: Option<(String, bool)> = c
-                .prepare_cached(
-                    "SELECT phase, EXISTS (SELECT 1 FROM plans
-                         WHERE conversation_id = conversations.id AND status = 'approved')
-                     FROM conversations WHERE id = ?1",
-                )?
-                .query_row([Key(conversation.as_str())], |row| Ok((row.get(0)?, row.get(1)?)))
-                .optional()?;
-            let (phase, approved_plan) =
-                row.ok_or_else(|| StoreError::UnknownConversation(conversation.to_string()))?;
-            Ok(Standing { phase: phase.parse().unwrap_or(Phase::Idle), approved_plan })
-        })
+        self.read(|c| standing(c, conversation))
     }
 
-    /// Moves a conversation from one phase to the next with the event that says so, in one commit. False
-    /// if it stood elsewhere by then.
-    pub fn change_phase(
+    /// The changes of a conversation's phase, and the attempts that were refused, latest first.
+    pub fn phase_history(
         &self,
         conversation: &ConversationId,
-        from: Phase,
-        to: Phase,
-        detail: &Value,
-    ) -> Result<bool, StoreError> {
-        self.write(|tx| {
-            let moved = tx.execute(
-                "UPDATE conversations SET phase = ?3, last_active = datetime('now')
-                 WHERE id = ?1 AND phase = ?2",
-                (Key(conversation.as_str()), Key(from.as_str()), Key(to.as_str())),
+        limit: u32,
+    ) -> Result<Vec<PhaseEvent>, StoreError> {
+        self.read(|c| {
+            let mut statement = c.prepare(
+                "SELECT timestamp, event_type, detail FROM events
+                 WHERE conversation_id = ?1 AND event_type IN ('phase.changed', 'phase.refused')
+                 ORDER BY id DESC LIMIT ?2",
             )?;
-            if moved == 0 {
-                return Ok(false);
-            }
-            let detail = json!({"from": from, "to": to, "detail": detail});
-            tx.execute(
-                "INSERT INTO events(conversation_id, event_type, detail) VALUES (?1, ?2, ?3)",
-                (Key(conversation.as_str()), "phase.changed", detail.to_string()),
-            )?;
-            Ok(true)
+            let rows = statement.query_map((Key(conversation.as_str()), limit), |row| {
+                let detail: Option<String> = row.get(2)?;
+                let detail: Value =
+                    detail.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
+                let word = |key: &str| detail[key].as_str().map(str::to_owned);
+                Ok(PhaseEvent {
+                    at: row.get(0)?,
+                    refused: row.get::<_, String>(1)? == "phase.refused",
+                    from: word("from").unwrap_or_default(),
+                    to: word("to").unwrap_or_default(),
+                    by: word("by"),
+                    missing: word("missing"),
+                })
+            })?;
+            Ok(rows.collect::<Result<_, _>>()?)
         })
     }
+}
+
+/// A change of the phase, or an attempt.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PhaseEvent {
+    /// When.
+    pub at: String,
+    /// Whether it was refused.
+    pub refused: bool,
+    /// From which phase.
+    pub from: String,
+    /// To which.
+    pub to: String,
+    /// Who asked for it, where that is known.
+    pub by: Option<String>,
+    /// What was missing.
+    pub missing: Option<String>,
+}
+
+pub(crate) fn standing(c: &Connection, conversation: &ConversationId) -> Result<Standing, Failure> {
+    let row: Option<(String, bool)> = c
+        .prepare_cached(
+            "SELECT phase, EXISTS (SELECT 1 FROM plans
+                 WHERE conversation_id = conversations.id AND status = 'approved')
+             FROM conversations WHERE id = ?1",
+        )?
+        .query_row([Key(conversation.as_str())], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?;
+    let (phase, approved_plan) =
+        row.ok_or_else(|| StoreError::UnknownConversation(conversation.to_string()))?;
+    Ok(Standing { phase: phase.parse().unwrap_or(Phase::Idle), approved_plan })
+}
+
+/// Changes the phase of a conversation, with the event for it.
+pub(crate) fn move_phase(
+    tx: &Transaction<'_>,
+    conversation: &ConversationId,
+    session: Option<&SessionId>,
+    from: Phase,
+    to: Phase,
+    by: &str,
+    detail: &Value,
+) -> Result<(), Failure> {
+    if to == Phase::Planning && from != Phase::Planning {
+        // A new round: what was approved before allows nothing in it.
+        tx.execute(
+            "UPDATE plans SET status = 'superseded'
+             WHERE conversation_id = ?1 AND status IN ('draft', 'approved')",
+            [Key(conversation.as_str())],
+        )?;
+    }
+    tx.execute(
+        "UPDATE conversations SET phase = ?2, last_active = datetime('now') WHERE id = ?1",
+        (Key(conversation.as_str()), Key(to.as_str())),
+    )?;
+    let detail = json!({"from": from, "to": to, "by": by, "detail": detail});
+    event_of(tx, conversation, session, "phase.changed", &detail)
 }
 
 #[cfg(test)]
@@ -118,19 +168,21 @@ mod tests {
     use crate::Join;
 
     #[test]
-    fn a_phase_changes_once_and_with_its_event() {
+    fn a_phase_changes_with_its_event_and_so_does_an_attempt() {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::open(&dir.path().join("agent.db")).unwrap();
         let seat = store.join(&Join { project_dir: "/a", conversation: None }).unwrap();
         let id = &seat.conversation;
-        let standing = Standing { phase: Phase::Idle, approved_plan: false };
-        assert_eq!(store.standing(id).unwrap(), standing);
-        assert!(store.change_phase(id, Phase::Idle, Phase::Planning, &Value::Null).unwrap());
-        assert!(!store.change_phase(id, Phase::Idle, Phase::Planning, &Value::Null).unwrap());
+        let idle = Standing { phase: Phase::Idle, approved_plan: false };
+        assert_eq!(store.standing(id).unwrap(), idle);
+        let yes = |now: Standing, _: &_| if now == idle { Ok(Value::Null) } else { Err("no") };
+        let moved = || store.change_phase_if(id, Phase::Planning, "operator", &yes).unwrap();
+        assert_eq!(moved(), Ok(Phase::Idle));
+        assert_eq!(moved(), Err("no"));
         assert_eq!(store.standing(id).unwrap().phase, Phase::Planning);
-        let events: i64 = store
-            .read(|c| Ok(c.query_row("SELECT count(*) FROM events", [], |row| row.get(0))?))
-            .unwrap();
-        assert_eq!(events, 1);
+        let history = store.phase_history(id, 9).unwrap();
+        let told: Vec<_> =
+            history.iter().map(|one| (one.refused, one.missing.as_deref())).collect();
+        assert_eq!(told, [(true, Some("no")), (false, None)]);
     }
 }

@@ -1,13 +1,16 @@
 //! Plans: submitted by an agent, approved or rejected by a human (S0 §8.2).
 
-use crate::rows::{Connection, MaybeKey};
-use ona_types::{ConversationId, Phase};
+use crate::rows::{Connection, Key, MaybeKey};
+use ona_types::{ConversationId, Phase, PlanBaseline};
 use rusqlite::{OptionalExtension, Row};
 use serde::Serialize;
+use serde_json::json;
 
-use crate::changes::{approve, move_to, reject};
+use crate::changes::{BY_HUMAN, approve, reject, submit, supersede};
 use crate::error::StoreError;
+use crate::phases::move_phase;
 use crate::store::{Failure, Store};
+use crate::tool_calls::event_of;
 
 /// A plan as recorded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -41,6 +44,8 @@ pub enum PlanMoved {
     NotADraft(PlanRow),
     /// The conversation is in another phase.
     NotInPlanning(PlanRow),
+    /// Its text is another than the one that was looked at.
+    OtherHash(PlanRow),
     /// The plan does not exist.
     Unknown,
 }
@@ -70,17 +75,61 @@ impl Store {
         })
     }
 
-    /// A human approves a plan: it counts, and its conversation goes on to implement it, in one commit.
-    pub fn approve_plan(&self, id: i64) -> Result<PlanMoved, StoreError> {
+    /// The plans of a conversation, in the order in which they came.
+    pub fn conversation_plans(
+        &self,
+        conversation: &ConversationId,
+    ) -> Result<Vec<PlanRow>, StoreError> {
+        self.read(|c| {
+            let sql = format!("{PLANS} WHERE p.conversation_id = ?1 ORDER BY p.id");
+            let mut statement = c.prepare(&sql)?;
+            let rows = statement.query_map([Key(conversation.as_str())], plan_row)?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+    }
+
+    /// A human approves a plan with this hash: it counts, and its conversation goes on to implement it, in one commit.
+    pub fn approve_plan(
+        &self,
+        id: i64,
+        hash: &str,
+        baseline: &PlanBaseline,
+    ) -> Result<PlanMoved, StoreError> {
         self.write(|tx| {
             let plan = match open(find(tx, id)?) {
+                Ok(plan) if plan.hash != hash => return Ok(PlanMoved::OtherHash(plan)),
                 Ok(plan) => plan,
                 Err(why) => return Ok(why),
             };
             let conversation = conversation(&plan);
-            approve(tx, &conversation, None, id)?;
-            move_to(tx, &conversation, None, Phase::Implement)?;
+            approve(tx, &conversation, None, id, BY_HUMAN, Some(baseline))?;
+            let detail = json!({"plan": id, "hash": hash});
+            let (from, to) = (Phase::Planning, Phase::Implement);
+            move_phase(tx, &conversation, None, from, to, BY_HUMAN, &detail)?;
             Ok(find(tx, id)?.map_or(PlanMoved::Unknown, PlanMoved::Done))
+        })
+    }
+
+    /// A new version of a plan: a draft that takes the place of other drafts. Approved plans stay what they are.
+    pub fn edit_plan(&self, id: i64, content: &str) -> Result<Option<PlanRow>, StoreError> {
+        self.write(|tx| {
+            let Some(plan) = find(tx, id)? else { return Ok(None) };
+            let conversation = conversation(&plan);
+            let new = submit(tx, &conversation, content)?;
+            let detail = json!({"plan": new, "from": id});
+            event_of(tx, &conversation, None, "plan.edited", &detail)?;
+            find(tx, new)
+        })
+    }
+
+    /// A plan counts no more, whether it was approved or not. `None` if there is no such plan.
+    pub fn supersede_plan(&self, id: i64) -> Result<Option<PlanRow>, StoreError> {
+        self.write(|tx| {
+            let Some(plan) = find(tx, id)? else { return Ok(None) };
+            supersede(tx, id)?;
+            let detail = json!({"plan": id, "hash": plan.hash, "was": plan.status});
+            event_of(tx, &conversation(&plan), None, "plan.superseded", &detail)?;
+            find(tx, id)
         })
     }
 
@@ -114,6 +163,17 @@ fn conversation(plan: &PlanRow) -> ConversationId {
 const PLANS: &str = "SELECT p.id, p.conversation_id, c.project_dir, p.status, p.content, p.hash,
         p.created_at, p.approved_at, c.phase
     FROM plans p JOIN conversations c ON c.id = p.conversation_id";
+
+/// The approved plan of a conversation.
+pub(crate) fn approved_plan(
+    c: &Connection,
+    conversation: &ConversationId,
+) -> Result<Option<PlanRow>, Failure> {
+    let sql = format!(
+        "{PLANS} WHERE p.conversation_id = ?1 AND p.status = 'approved' ORDER BY p.id DESC LIMIT 1"
+    );
+    Ok(c.query_row(&sql, [Key(conversation.as_str())], plan_row).optional()?)
+}
 
 fn find(c: &Connection, id: i64) -> Result<Option<PlanRow>, Failure> {
     Ok(c.query_row(&format!("{PLANS} WHERE p.id = ?1"), [id], plan_row).optional()?)

@@ -327,6 +327,15 @@ fn remove_empty(
         "UPDATE events SET conversation_id = ''
          WHERE conversation_id = ?1 AND event_type = 'session.deleted'",
         "DELETE FROM events WHERE conversation_id = ?1 AND session_id IS NULL",
+        "DELETE FROM test_reports WHERE conversation_id = ?1",
+        "DELETE FROM behavioral_runs WHERE test_id IN (SELECT t.id FROM behavioral_tests t
+             JOIN plans p ON p.id = t.plan_id WHERE p.conversation_id = ?1)",
+        "DELETE FROM behavioral_tests WHERE plan_id IN
+             (SELECT id FROM plans WHERE conversation_id = ?1)",
+        "DELETE FROM test_generations WHERE plan_id IN
+             (SELECT id FROM plans WHERE conversation_id = ?1)",
+        "DELETE FROM plan_approvals WHERE plan_id IN
+             (SELECT id FROM plans WHERE conversation_id = ?1)",
         "DELETE FROM plans WHERE conversation_id = ?1",
         "DELETE FROM task_ratings WHERE conversation_id = ?1",
         "DELETE FROM summaries WHERE conversation_id = ?1",

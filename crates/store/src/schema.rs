@@ -26,6 +26,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0007_growth.sql"),
     include_str!("../migrations/0008_call_ids.sql"),
     include_str!("../migrations/0009_prompts.sql"),
+    include_str!("../migrations/0010_behaviour.sql"),
 ];
 
 /// The number of the latest migration.

@@ -44,6 +44,11 @@ pub struct Store {
     pub(crate) path: PathBuf,
 }
 
+/// Makes an empty record, for those who want one of their own.
+pub fn make_empty(path: &Path) -> Result<(), StoreError> {
+    Store::open(path).map(drop)
+}
+
 impl Store {
     /// Opens the record, creates it with its directory if missing, and brings it up to the latest
     /// migration.

@@ -84,6 +84,7 @@ impl BuiltIn for ExitPlanMode {
             return Err(Refusal::rejected(format!("not in planning (phase: {phase})")));
         }
         let content = "The plan is approved. Do what it says, and no more.";
-        Ok(ToolOutput::success(content).with_change(Change::PlanApproved(input.plan)))
+        Ok(ToolOutput::success(content)
+            .with_change(Change::PlanApproved { plan: input.plan, baseline: None }))
     }
 }

@@ -45,8 +45,8 @@ pub use mask::{Mask, restore_keys};
 pub use misfit::plain_misfit;
 pub use near::{nearest, shown};
 pub use outcome::{
-    Attachment, Change, FileView, INTERNAL_PREFIX, IntentSelected, OutcomeClass, TRUNCATED_SUFFIX,
-    TaskEnd, TaskKind, TaskStarted, Todo, TodoStatus, ToolOutput,
+    Attachment, Change, FileView, INTERNAL_PREFIX, IntentSelected, OutcomeClass, PlanBaseline,
+    TRUNCATED_SUFFIX, TaskEnd, TaskKind, TaskStarted, Todo, TodoStatus, ToolOutput,
 };
 pub use permission::{
     Behavior, PermissionMode, PermissionUpdate, RuleValue, UnknownMode, UpdateDestination,

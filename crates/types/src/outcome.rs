@@ -164,6 +164,31 @@ pub struct Todo {
     pub active_form: String,
 }
 
+/// What was there when a plan was approved. The tests for it are written from this and the plan alone (S0 §8.5.1), and
+/// what has changed since is what their author must not see.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlanBaseline {
+    /// The success criteria, as JSON.
+    pub criteria: String,
+    /// The public contracts, as JSON.
+    pub contracts: String,
+    /// The commit that was checked out.
+    pub commit: Option<String>,
+    /// The hash of the work tree.
+    pub tree_hash: ContentHash,
+    /// Every file of it with its hash, packed.
+    pub tree: Vec<u8>,
+}
+
+impl PlanBaseline {
+    /// One hash for all of it and the plan it belongs to: a part that was changed later does not fit any more.
+    pub fn seal(&self, plan_hash: &str) -> ContentHash {
+        let commit = self.commit.as_deref().unwrap_or_default();
+        let parts = [plan_hash, &self.criteria, &self.contracts, commit, self.tree_hash.as_str()];
+        ContentHash::of(parts.join("\n").as_bytes())
+    }
+}
+
 /// A change of the session (not of files) that a call makes. It is committed with the call's result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
@@ -181,7 +206,12 @@ pub enum Change {
         reason: String,
     },
     /// A plan that a human has approved: the conversation moves on to implement it.
-    PlanApproved(String),
+    PlanApproved {
+        /// Its text.
+        plan: String,
+        /// What was there at that moment.
+        baseline: Option<Box<PlanBaseline>>,
+    },
     /// Tools whose definitions the model is given from now on.
     ToolsLoaded(Vec<String>),
     /// A skill the model is to follow, and what it says.

@@ -120,6 +120,19 @@ pub async fn commits_since(root: &Path, commit: &str) -> Result<Vec<String>, Git
     Ok([vec![commit.to_owned()], later].concat())
 }
 
+/// The commits since another, each with its message, the latest first; all of them without another.
+pub async fn messages_since(
+    root: &Path,
+    commit: Option<&str>,
+) -> Result<Vec<(String, String)>, GitError> {
+    let range = commit.map_or_else(|| "HEAD".to_owned(), |commit| format!("{commit}..HEAD"));
+    let asked = ["log", "-z", "--no-show-signature", "--format=%H%n%B", &range, "--"];
+    let said = said(root, &asked).await?;
+    let text = String::from_utf8_lossy(&said);
+    let commits = text.split('\0').filter_map(|one| one.split_once('\n'));
+    Ok(commits.map(|(id, message)| (id.to_owned(), message.to_owned())).collect())
+}
+
 /// The files that are different in two commits, each as it is in both: path, before, after. Without the first, as
 /// if nothing had been there.
 pub async fn changed_between(

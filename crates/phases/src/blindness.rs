@@ -1,0 +1,177 @@
+//! The proof that the author of the tests has not seen the work (S0 §8.5.1): whatever has been written since the plan was
+//! approved is looked for in what the author is given.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use ona_repo::git::{self, GitError};
+use ona_repo::{Checkout, Digest};
+
+use crate::fingerprint::Fingerprint;
+use crate::plans::{Approved, work_tree};
+
+/// The limit for commits since the approval.
+const MAX_COMMITS: usize = 1_000;
+/// The limit for what is read of one file.
+const MAX_FILE: u64 = 4 << 20;
+
+/// What has been written since the plan was approved, by where it stands.
+#[derive(Clone, Debug, Default)]
+pub struct Written {
+    sources: Vec<(Source, Fingerprint)>,
+}
+
+/// Where it stands.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Source {
+    /// In a file of the work tree.
+    File(PathBuf),
+    /// In a file of a commit.
+    Commit(String, PathBuf),
+    /// In the message of a commit.
+    Message(String),
+}
+
+impl std::fmt::Display for Source {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let short = |id: &str| id.chars().take(12).collect::<String>();
+        match self {
+            Self::File(path) => write!(f, "{}", path.display()),
+            Self::Commit(id, path) => write!(f, "{} in commit {}", path.display(), short(id)),
+            Self::Message(id) => write!(f, "the message of commit {}", short(id)),
+        }
+    }
+}
+
+/// Something the author must not see was in what they would have been given.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the tests' author would see the work: {source_name} is in their input (\"{}\")",
+    ona_types::shown(excerpt)
+)]
+pub struct Leak {
+    /// Where it stands too.
+    pub source_name: String,
+    /// It.
+    pub excerpt: String,
+}
+
+/// Why it cannot be shown that the author is blind.
+#[derive(Debug, thiserror::Error)]
+pub enum BlindnessError {
+    /// The history cannot be read.
+    #[error("cannot read what was committed since the plan was approved: {0}")]
+    Git(#[from] GitError),
+    /// There are too many.
+    #[error("{0} commits since the plan was approved (limit: {MAX_COMMITS}): make a new plan")]
+    TooMany(usize),
+}
+
+impl Written {
+    /// Reads what has been written since a plan was approved: files that are new or changed, and commits with their
+    /// messages. What was there before, and what the plan and its contracts say, is nothing that the work has added.
+    pub async fn since(
+        approved: &Approved,
+        plan: &str,
+        project: &Path,
+    ) -> Result<Self, BlindnessError> {
+        let root = work_tree(project);
+        let mut texts: BTreeMap<Source, String> = BTreeMap::new();
+        let mut before = Fingerprint::of(plan);
+        approved.contracts.iter().flat_map(|one| &one.text).for_each(|text| before.add(text));
+        let now = {
+            let root = root.clone();
+            tokio::task::spawn_blocking(move || Digest::of(&root)).await.unwrap_or_default()
+        };
+        let changed: BTreeSet<PathBuf> =
+            now.changed_since(&approved.tree).map(Path::to_owned).collect();
+        for path in &changed {
+            let content = ona_files::read_at_most(&root.join(path), MAX_FILE);
+            if let Some(text) = content.ok().flatten().and_then(as_text) {
+                texts.insert(Source::File(path.clone()), text);
+            }
+        }
+        if Checkout::of(&root).is_some() && git::head(&root).await?.is_some() {
+            let base = approved.commit.as_deref();
+            let commits = match known(&root, base).await {
+                true => git::messages_since(&root, base).await?,
+                // The commit of that time is gone: all there is counts.
+                false => git::messages_since(&root, None).await?,
+            };
+            if commits.len() > MAX_COMMITS {
+                return Err(BlindnessError::TooMany(commits.len()));
+            }
+            for (id, message) in commits {
+                let parent = git::describe(&root, &id).await?.parent;
+                for (path, contents) in git::changed_between(&root, parent.as_deref(), &id).await? {
+                    keep_old(approved, &path, contents.old, &mut before);
+                    if let Some(text) = contents.new.and_then(as_text) {
+                        texts.insert(Source::Commit(id.clone(), path), text);
+                    }
+                }
+                texts.insert(Source::Message(id), message);
+            }
+            if known(&root, base).await {
+                let files = git::changed_since(&root, base).await?;
+                let contents = git::contents(&root, &files).await?;
+                for (file, contents) in files.iter().zip(contents) {
+                    keep_old(approved, &file.path, contents.old, &mut before);
+                }
+            }
+        }
+        let sources = texts
+            .into_iter()
+            .map(|(source, text)| (source, Fingerprint::of(&text).without(&before)));
+        Ok(Self { sources: sources.filter(|(_, print)| !print.is_empty()).collect() })
+    }
+
+    /// How many files, commits and messages the input is compared with.
+    pub fn len(&self) -> usize {
+        self.sources.len()
+    }
+
+    /// Whether nothing has been written.
+    pub fn is_empty(&self) -> bool {
+        self.sources.is_empty()
+    }
+
+    /// Looks for it in what an author would be given.
+    pub fn check(&self, input: &str) -> Result<(), Leak> {
+        self.check_reply(input, "")
+    }
+
+    /// The same for a reply to an author, who may be told again what they have written.
+    pub fn check_reply(&self, reply: &str, their_own: &str) -> Result<(), Leak> {
+        let own = Fingerprint::of(their_own);
+        let found = self.sources.iter().find_map(|(source, print)| {
+            let excerpt = match own.is_empty() {
+                true => print.first_in(reply)?,
+                false => print.clone().without(&own).first_in(reply)?,
+            };
+            Some(Leak { source_name: source.to_string(), excerpt })
+        });
+        found.map_or(Ok(()), Err)
+    }
+}
+
+/// A version of a file counts as old if it is the one that was there when the plan was approved.
+fn keep_old(approved: &Approved, path: &Path, old: Option<Vec<u8>>, before: &mut Fingerprint) {
+    if let Some(old) = old
+        && approved.tree.had(path, &old)
+        && let Some(text) = as_text(old)
+    {
+        before.add(&text);
+    }
+}
+
+async fn known(root: &Path, base: Option<&str>) -> bool {
+    match base {
+        Some(commit) => git::commit(root, commit).await.is_ok(),
+        None => false,
+    }
+}
+
+/// What is no text has no words.
+fn as_text(bytes: Vec<u8>) -> Option<String> {
+    String::from_utf8(bytes).ok().filter(|text| !text.contains('\0'))
+}
