@@ -19,7 +19,7 @@ use crate::output::{complain, plain};
 pub async fn show(mut events: UnboundedReceiver<Event>, remote: ClientHandle) {
     while let Some(event) = events.recv().await {
         match event {
-            Event::Ask { ask, request } => put(ask, request, &remote),
+            Event::Ask { ask, request } => put(ask, *request, &remote),
             Event::Said { message, attachments, .. } => {
                 complain(&format!("{}\n", plain(&message)));
                 for file in attachments {

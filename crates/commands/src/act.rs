@@ -5,6 +5,8 @@ use ona_front::{Event, Menu, Reply};
 use ona_types::hook::SessionEndReason;
 use serde_json::Value;
 
+use crate::testing::Testing;
+
 /// What a command comes to.
 #[derive(Debug)]
 pub(crate) enum Act {
@@ -57,6 +59,8 @@ pub(crate) enum Act {
         /// The prompt.
         prompt: String,
     },
+    /// Has tests written, or runs them.
+    Tests(Testing),
     /// Ends the session.
     Exit,
 }

@@ -16,6 +16,7 @@ mod rewind;
 mod run;
 mod status;
 mod table;
+mod testing;
 
 pub use closed::{CLOSED, Closed};
 pub use console::{Console, Next};

@@ -11,6 +11,7 @@ mod memory;
 mod model;
 mod paths;
 mod permissions;
+mod phases;
 mod prompts;
 mod resume;
 mod session;
@@ -18,7 +19,7 @@ mod setting;
 mod transcript;
 mod trust;
 
-pub(crate) use governance::OUT_OF_PLANNING;
+pub(crate) use phases::OUT_OF_PLANNING;
 use tokio_util::sync::CancellationToken;
 
 use crate::act::Act;
@@ -65,7 +66,7 @@ pub(crate) async fn run<O: Outside>(
         Run::Loop => Ok(prompts::repeat(arguments)),
         Run::Model => model::model(desk, arguments),
         Run::Effort => Ok(model::effort(desk, arguments)),
-        Run::Plan => model::plan(desk, arguments),
+        Run::Plan => phases::plan(desk, arguments).await,
         Run::Config => configuration::config(desk, arguments).await,
         Run::Theme => Ok(configuration::theme(desk, arguments)),
         Run::Color => Ok(configuration::color(arguments)),
@@ -80,7 +81,9 @@ pub(crate) async fn run<O: Outside>(
         Run::ReleaseNotes => Ok(Act::text(desk.outside.release_notes())),
         Run::Permissions => permissions::permissions(desk, arguments),
         Run::Hooks => Ok(governance::hooks(desk)),
-        Run::Phase => governance::phase(desk, arguments).await,
+        Run::Phase => phases::phase(desk, arguments).await,
+        Run::Test => phases::test(desk, arguments).await,
+        Run::Report => phases::report(desk, arguments).await,
         Run::Intent => governance::intent(desk, arguments).await,
         Run::Why => governance::why(desk, arguments).await,
         Run::Explain => governance::explain(desk, arguments).await,

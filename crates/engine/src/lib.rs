@@ -41,6 +41,7 @@ mod skills;
 mod structured;
 mod subagents;
 mod tasks;
+pub mod test_author;
 mod turn;
 mod usage;
 mod which_session;

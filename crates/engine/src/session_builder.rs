@@ -34,7 +34,7 @@ use crate::options::AgentOptions;
 use crate::session::{Engine, Session};
 use crate::which_session::{Fork, SeatError, Which};
 use ona_config::settings::{Layer, Settings};
-use ona_gate::governance::{GovernanceError, Unread};
+use ona_gate::governance::{Governance, GovernanceError, Unread};
 use ona_gate::servers::{Connecting, Deferral};
 
 /// What the program that starts a session provides.
@@ -277,6 +277,16 @@ impl<S: Starter> Prepared<'_, S> {
     /// The merged settings.
     pub fn settings(&self) -> Settings {
         self.session.gate.settings()
+    }
+
+    /// What governs it.
+    pub fn governance(&self) -> &Governance {
+        &self.session.gate.governance
+    }
+
+    /// The model, to be asked outside the turns of an agent.
+    pub fn model(&self) -> Result<ModelHandle, S::Error> {
+        self.builder.starter.connect_model(self.chosen(None)?, &self.access())
     }
 
     /// What a connection to a model depends on.

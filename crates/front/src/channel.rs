@@ -297,7 +297,7 @@ impl CoreEnd {
             ask
         };
         let _open = OpenAsk { core: self, ask };
-        self.tell(Event::Ask { ask, request });
+        self.tell(Event::Ask { ask, request: Box::new(request) });
         let answer = tokio::select! {
             answer = receiver => answer.ok(),
             () = self.events.closed() => None,

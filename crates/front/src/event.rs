@@ -16,7 +16,7 @@ pub enum Event {
         /// The question's number.
         ask: u64,
         /// The question.
-        request: AskRequest,
+        request: Box<AskRequest>,
     },
     /// A question needs no answer any more.
     AskEnded {

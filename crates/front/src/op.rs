@@ -144,6 +144,9 @@ pub struct AskRequest {
     /// What a check of the input has found, such as whether a plan has success criteria.
     #[serde(default)]
     pub checks: Vec<String>,
+    /// The success criteria of a plan, as they were read.
+    #[serde(default)]
+    pub criteria: Vec<String>,
     /// Names in the call that are links, and where they lead.
     #[serde(default)]
     pub links: Vec<String>,
@@ -175,6 +178,7 @@ impl AskRequest {
             place: String::new(),
             diff: None,
             checks: Vec::new(),
+            criteria: Vec::new(),
             links: Vec::new(),
             suggestions: Vec::new(),
             always_in: String::new(),

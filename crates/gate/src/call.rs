@@ -277,6 +277,7 @@ impl Judgement<'_> {
         let host = &self.gate.governance.host;
         let images = self.gate.keeps_files.then(|| PreImages::read(&self.effects, host));
         let mut output = self.run(permit).await;
+        self.keep_baseline(&mut output).await;
         self.note_sandbox(&output);
         self.noted.stop = self.noted.stop.take().or(output.stop.take());
         // Changes of a command are compared before hooks run, those of a tool after them.
@@ -381,15 +382,18 @@ impl Judgement<'_> {
             }
         }
         let mut output = ToolOutput::rejected(content).with_detail("denied_by", stage.as_str());
-        if stage != StageName::Human {
+        if !matches!(stage, StageName::Human | StageName::Phase) {
             return output;
         }
         if let Some(plan) = self.plan_to_keep() {
             if matches!(plan, Change::PlanSubmitted(_)) {
-                output.content.push_str(
-                    "\nThe plan is kept as a draft: `ona plan show` shows it, and the operator approves it with \
-                     `ona plan approve`",
-                );
+                output.content.push_str(match stage {
+                    StageName::Phase => "\nThe plan is kept as a draft. Submit it again once that is mended",
+                    _ => {
+                        "\nThe plan is kept as a draft: `ona plan show` shows it, and the operator approves it with \
+                         `ona plan approve`"
+                    }
+                });
             }
             output.changes.push(plan);
         }

@@ -6,6 +6,10 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory as _, FromArgMatches as _};
 use clap::{Parser, Subcommand};
 use ona_cli::{CliError, Options, secrets};
+use ona_sdlc::phase::PhaseArgs;
+use ona_sdlc::plan::Plan;
+use ona_sdlc::report::ReportArgs;
+use ona_sdlc::test::Test;
 
 use crate::auth::Auth;
 use crate::init::Init;
@@ -13,7 +17,6 @@ use crate::intent::Intent;
 use crate::mcp::Mcp;
 use crate::memory::Memory;
 use crate::operator::Operator;
-use crate::plan::Plan;
 use crate::plugin::Plugin;
 use crate::serve::Serve;
 use crate::sessions::Sessions;
@@ -206,9 +209,30 @@ pub enum Command {
         live: bool,
     },
 
-    /// Read, approve and reject the plans of agents
+    /// Show the phase of a conversation, what comes next and what is missing for it; or change it
+    ///
+    /// The order is planning, implement, test, verify, done; `ona help phases` has the table. Changing it is the operator's.
+    #[command(
+        after_help = "Examples:\n  ona phase\n  ona phase test\n  ona phase --conversation 019a8d5f… --json"
+    )]
+    Phase(PhaseArgs),
+
+    /// Show the plans of agents, edit, approve and reject them
     #[command(subcommand)]
     Plan(Plan),
+
+    /// Have behavioural tests written by a model that has not seen the code, check them and run them
+    #[command(subcommand)]
+    Test(Test),
+
+    /// Show the report on the tests of a conversation's plan, or approve it
+    ///
+    /// Criterion by criterion: which tests there are, what came of them and all that they printed; what is uncovered, and
+    /// totals. It is about the work tree as it is now: what has changed since the tests ran shows as stale.
+    #[command(
+        after_help = "Examples:\n  ona report\n  ona report --format html --output report.html\n  ona report --format json | jq .totals\n  ona report approve"
+    )]
+    Report(ReportArgs),
 
     /// List, show, export, rename, delete, prune and search sessions
     #[command(subcommand)]
@@ -339,7 +363,8 @@ pub enum Command {
     /// Serve a model on loopback that answers from a script (for experiments and tests)
     #[command(hide = true)]
     ScriptedModel {
-        /// A file with one answer per line: {"text": …, "calls": [{"id": …, "tool": …, "input": {…}}], "pause_ms": …}
+        /// A file with one answer per line: {"text": …, "calls": [{"id": …, "tool": …, "input": {…}}], "pause_ms": …};
+        /// {"aside": …} answers a question without tools
         replies: PathBuf,
     },
 }

@@ -1,6 +1,6 @@
 //! `ona --eval`: the operator calls a tool. `ona --init-db`: the operator wants the file to be there.
 
-use std::io::Read as _;
+use std::io::{IsTerminal as _, Read as _};
 use std::process::ExitCode;
 
 use ona_cli::bootstrap::{self, Operator, directory};
@@ -11,9 +11,8 @@ use ona_cli::started_by::started_by;
 use ona_cli::{CliError, Options, asker, record};
 use ona_engine::{SessionBuilder, Which, Work};
 use ona_front::{Human, Via, channel};
-use ona_gate::phase::TransitionError;
-use ona_store::Join;
-use ona_types::{ConversationId, Phase};
+use ona_tools::names::EXIT_PLAN_MODE;
+use ona_types::ConversationId;
 use serde_json::{Map, Value};
 
 /// What `--eval` takes.
@@ -28,6 +27,10 @@ pub fn run(text: &str, cli: &Options) -> Result<ExitCode, CliError> {
     let cwd = directory(cli.cwd.as_deref())?;
     let human = match (cli.ask, started_by()) {
         (true, _) => Human::Present,
+        // Only a human at a terminal approves a plan.
+        (false, None) if call.tool == EXIT_PLAN_MODE && !std::io::stdin().is_terminal() => {
+            Human::Nobody
+        }
         (false, None) => Human::Operator(Via::Eval),
         // Whoever is started by a call is no operator, whatever it claims.
         (false, Some(_)) => Human::Nobody,
@@ -84,39 +87,6 @@ pub fn init_db() -> Result<ExitCode, CliError> {
     print_line(&store.path().display().to_string())
         .map_err(|error| CliError::failed(format!("cannot print the path: {error}")))?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// `ona --transition`.
-pub fn transition(phase: &str, cli: &Options) -> Result<ExitCode, CliError> {
-    let to: Phase = phase.parse().map_err(|error: ona_types::UnknownPhase| {
-        CliError::usage(error.to_string()).hint("see `ona --help`")
-    })?;
-    let store = record::open(cli.cwd.as_deref())?;
-    let conversation = match &cli.conversation {
-        Some(id) => ConversationId::from_existing(id.clone()),
-        None => {
-            let here = directory(cli.cwd.as_deref())?;
-            let here = here.to_string_lossy();
-            store.join(&Join { project_dir: &here, conversation: None })?.conversation
-        }
-    };
-    match ona_gate::phase::transition(&store, &conversation, to) {
-        Ok(from) => {
-            let said = match from == to {
-                true => format!("{conversation}: already in {to}"),
-                false => format!("{conversation}: {from} → {to}"),
-            };
-            print_line(&said).map_err(|error| {
-                CliError::failed(format!(
-                    "the phase has changed, but the result cannot be printed: {error}"
-                ))
-            })?;
-            Ok(ExitCode::SUCCESS)
-        }
-        Err(TransitionError::Store(error)) => Err(error.into()),
-        Err(refused) => Err(CliError::failed(refused.to_string())
-            .hint("`ona help phases` has the table of transitions")),
-    }
 }
 
 /// The longest call on standard input.

@@ -23,6 +23,9 @@ pub fn check(cli: &Cli) -> Result<(), CliError> {
         Some(Command::Auth(auth)) if auth.is_the_operators() => SIGNED_IN,
         Some(Command::Operator(_)) => "about the operator's key",
         Some(Command::Plan(plan)) if plan.is_the_operators() => "about a plan",
+        Some(Command::Phase(phase)) if phase.is_the_operators() => "about the phase",
+        Some(Command::Test(test)) if test.is_the_operators() => "which tests count",
+        Some(Command::Report(report)) if report.is_the_operators() => "about a report",
         Some(Command::Config(Config::Set { .. } | Config::Unset { .. } | Config::Import)) => {
             "about settings"
         }

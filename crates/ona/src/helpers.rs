@@ -108,7 +108,7 @@ pub fn html_text() -> Result<ExitCode, CliError> {
 pub fn scripted_model(file: &std::path::Path) -> Result<ExitCode, CliError> {
     let wrong = |error: String| CliError::usage(format!("{}: {error}", file.display()));
     let text = ona_files::content_text(file).map_err(|error| wrong(error.to_string()))?;
-    let (mut replies, mut pages) = (Vec::new(), Vec::new());
+    let (mut replies, mut pages, mut asides) = (Vec::new(), Vec::new(), Vec::new());
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
         let value: Value = serde_json::from_str(line).map_err(|error| wrong(error.to_string()))?;
         let said = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -120,6 +120,10 @@ pub fn scripted_model(file: &std::path::Path) -> Result<ExitCode, CliError> {
                 reply = reply.header(name, &said(header));
             }
             pages.push(reply);
+            continue;
+        }
+        if let Some(aside) = value.get("aside") {
+            asides.push(Reply::say(said(aside)));
             continue;
         }
         let mut reply = Reply::new();
@@ -142,13 +146,17 @@ pub fn scripted_model(file: &std::path::Path) -> Result<ExitCode, CliError> {
         replies.push(reply);
     }
     let (mut replies, mut pages) = (replies.into_iter(), pages.into_iter());
+    let mut asides = asides.into_iter();
     let script = Script::choose(move |request| {
         if request.method == "GET" {
             return pages.next().unwrap_or_else(|| Reply::page(404, "text/plain", "no such page"));
         }
-        // A question without tools, such as for a title, is beside the work and takes nothing off the script.
+        // A question without tools, such as for a title, is beside the work and takes nothing off its script.
         let is_work = request.body["tools"].as_array().is_some_and(|tools| !tools.is_empty());
-        let next = if is_work { replies.next() } else { Some(Reply::say("ok")) };
+        let next = match is_work {
+            true => replies.next(),
+            false => Some(asides.next().unwrap_or_else(|| Reply::say("ok"))),
+        };
         next.unwrap_or_else(|| Reply::error(500, "api_error", "the script has no further reply"))
     });
     let server = Server::start(script).map_err(|error| CliError::failed(error.to_string()))?;

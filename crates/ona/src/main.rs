@@ -22,7 +22,6 @@ mod intent;
 mod mcp;
 mod memory;
 mod operator;
-mod plan;
 mod plugin;
 mod print;
 mod repl;
@@ -116,7 +115,10 @@ fn dispatch(cli: &Cli) -> Result<ExitCode, CliError> {
         Some(Command::Trust { list, json }) => trust::run(options, *list, *json),
         Some(Command::Untrust) => trust::untrust(options),
         Some(Command::Demo { live }) => demo::run(options, *live),
-        Some(Command::Plan(command)) => plan::run(options, command),
+        Some(Command::Phase(args)) => ona_sdlc::phase::run(options, args),
+        Some(Command::Plan(command)) => ona_sdlc::plan::run(options, command),
+        Some(Command::Test(command)) => ona_sdlc::test::run(options, command),
+        Some(Command::Report(args)) => ona_sdlc::report::run(options, args),
         Some(Command::Sessions(command)) => sessions::run(options, command),
         Some(Command::Hook { host, rules }) => hook::run(options, host, *rules),
         Some(Command::Config(command)) => config::run(options, command),
@@ -140,7 +142,7 @@ fn dispatch(cli: &Cli) -> Result<ExitCode, CliError> {
         None if cli.options.init_db => eval::init_db(),
         None => match (&cli.options.eval, &cli.options.transition) {
             (Some(call), _) => eval::run(call, options),
-            (None, Some(phase)) => eval::transition(phase, options),
+            (None, Some(phase)) => ona_sdlc::phase::transition(phase, options),
             (None, None) => Err(CliError::usage("an interactive session cannot be started here")
                 .hint("`ona --help` lists commands and options")),
         },

@@ -86,6 +86,35 @@ pub struct Checked {
     pub faults: Vec<PlanFault>,
 }
 
+impl Checked {
+    /// What was found, in one line.
+    pub fn summary(&self) -> String {
+        if !self.faults.is_empty() {
+            return format!("success criteria: {}", faults_in_words(&self.faults));
+        }
+        let inferred = self.criteria.iter().filter(|one| one.inferred).count();
+        let found = self.criteria.len();
+        match inferred {
+            0 => format!("success criteria: {found} found"),
+            some => format!(
+                "success criteria: {found} found; where they are seen is inferred for {some}"
+            ),
+        }
+    }
+}
+
+/// The limit for faults that are named at once.
+const MAX_TOLD: usize = 10;
+
+/// Faults in one line.
+pub fn faults_in_words(faults: &[PlanFault]) -> String {
+    let mut words: Vec<String> = faults.iter().take(MAX_TOLD).map(ToString::to_string).collect();
+    if faults.len() > MAX_TOLD {
+        words.push(format!("{} more", faults.len() - MAX_TOLD));
+    }
+    words.join("; ")
+}
+
 /// Reads the criteria of a plan. A criterion whose text an earlier version of the plan had keeps the id it had there.
 pub fn check(plan: &str, earlier: &[Criterion]) -> Checked {
     let mut checked = Checked::default();

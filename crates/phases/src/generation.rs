@@ -60,6 +60,21 @@ impl<'c> Generation<'c> {
         }
     }
 
+    /// How often the author has answered.
+    pub fn attempts(&self) -> usize {
+        self.attempts
+    }
+
+    /// How many tests can be used so far.
+    pub fn accepted(&self) -> usize {
+        self.accepted.len()
+    }
+
+    /// Why tests of the last answer were refused.
+    pub fn refused(&self) -> &[String] {
+        &self.refused
+    }
+
     /// All that the author has answered: what a reply may repeat.
     pub fn answers(&self) -> &str {
         &self.answers
@@ -89,17 +104,24 @@ impl<'c> Generation<'c> {
         let linted = lint(&test.script, Some(self.criteria));
         if let Some(header) = &linted.header {
             if header.criterion != test.criterion {
-                faults.push(format!("its header names {}, its entry {}", header.criterion, test.criterion));
+                faults.push(format!(
+                    "its header names {}, its entry {}",
+                    header.criterion, test.criterion
+                ));
             }
             if header.surface != test.surface {
-                faults.push(format!("its header names {}, its entry {}", header.surface, test.surface));
+                faults.push(format!(
+                    "its header names {}, its entry {}",
+                    header.surface, test.surface
+                ));
             }
         }
         if test.name.trim().is_empty() {
             faults.push("its name is empty".to_owned());
         }
         faults.extend(linted.faults.iter().map(ToString::to_string));
-        let is_there = |one: &BehavioralTest| one.criterion == test.criterion && one.script == test.script;
+        let is_there =
+            |one: &BehavioralTest| one.criterion == test.criterion && one.script == test.script;
         match faults.is_empty() {
             true if self.accepted.iter().any(is_there) => {}
             true => self.accepted.push(test),
@@ -136,7 +158,10 @@ impl<'c> Generation<'c> {
     fn reply(&self, uncovered: &[String]) -> String {
         let mut text = String::new();
         if !self.accepted.is_empty() {
-            text.push_str(&format!("{} tests are accepted. Do not send them again.\n", self.accepted.len()));
+            text.push_str(&format!(
+                "{} tests are accepted. Do not send them again.\n",
+                self.accepted.len()
+            ));
         }
         if !self.refused.is_empty() {
             text.push_str("These are refused:\n");

@@ -18,6 +18,8 @@ pub mod contracts;
 pub mod coverage;
 pub mod criteria;
 pub mod fingerprint;
+pub mod generation;
+pub mod lint;
 pub mod machine;
 pub mod plans;
 pub mod report;

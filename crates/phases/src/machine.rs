@@ -216,7 +216,8 @@ impl State {
     }
 }
 
-fn approved_in(facts: &TestFacts) -> Result<(&PlanRow, Approved), Missing> {
+/// The approved plan, and what it was approved with, if that holds.
+pub fn approved_in(facts: &TestFacts) -> Result<(&PlanRow, Approved), Missing> {
     let plan = facts.plan.as_ref().ok_or(Missing::ApprovedPlan)?;
     Ok((plan, approved(plan, facts.approval.as_ref())?))
 }

@@ -171,8 +171,14 @@ pub fn approved(plan: &PlanRow, approval: Option<&PlanApproval>) -> Result<Appro
     if tree.hash() != *tree_hash {
         return Err(damaged("work tree"));
     }
+    let criteria: Vec<Criterion> =
+        serde_json::from_str(criteria).map_err(|_| damaged("list of criteria"))?;
+    // Nothing to cover would be covered.
+    if criteria.is_empty() {
+        return Err(damaged("list of criteria"));
+    }
     Ok(Approved {
-        criteria: serde_json::from_str(criteria).map_err(|_| damaged("list of criteria"))?,
+        criteria,
         contracts: serde_json::from_str(contracts).map_err(|_| damaged("list of contracts"))?,
         tree,
         commit: commit.clone(),

@@ -24,8 +24,8 @@ pub struct Room {
     pub confined: Confined,
     /// The project.
     pub project: PathBuf,
-    /// Where programs are looked for.
-    pub path: OsString,
+    /// Variables of the operator's settings.
+    pub env: Vec<(OsString, OsString)>,
 }
 
 /// What is run in the room.
@@ -88,14 +88,13 @@ impl Room {
             ("XDG_DATA_HOME", dir.home.join(".local/share").into()),
             ("XDG_CACHE_HOME", dir.home.join(".cache").into()),
             ("AGENT_SDLC_DB", record.into()),
-            ("PATH", self.path.clone()),
             ("LC_ALL", "C.UTF-8".into()),
             ("TZ", "UTC".into()),
+            // A cache beside the source could not be written, and says nothing.
+            ("PYTHONDONTWRITEBYTECODE", "1".into()),
         ];
-        let mut env: Vec<(OsString, OsString)> =
-            variables.into_iter().map(|(name, value)| (name.into(), value)).collect();
-        // A cache beside the source could not be written, and says nothing.
-        env.push(("PYTHONDONTWRITEBYTECODE".into(), "1".into()));
+        let mut env = self.env.clone();
+        env.extend(variables.map(|(name, value)| (OsString::from(name), value)));
         let confined = self.around(&dir);
         // In a file, because what a test runs may read its standard input.
         let script = dir.home.join("test.sh");

@@ -3,11 +3,12 @@
 use std::time::{Duration, Instant};
 
 use ona_sandbox::{ChildOutcome, Ending};
-use ona_store::{RunRow, TestRow};
+use ona_store::{RunRow, StoreError, TestRow};
 use ona_types::ContentHash;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
+use crate::machine::Work;
 use crate::room::{Job, Room, RoomError};
 
 /// How long a test may run, if nobody says otherwise.
@@ -72,8 +73,48 @@ struct Once {
     stderr: String,
 }
 
+/// Tests to be run, and how.
+#[derive(Clone, Copy, Debug)]
+pub struct Batch<'a> {
+    /// The tests, in order.
+    pub tests: &'a [&'a TestRow],
+    /// Where.
+    pub room: &'a Room,
+    /// The hash of the work tree.
+    pub tree: &'a ContentHash,
+    /// How long each run of a test may take.
+    pub timeout: Duration,
+}
+
+/// Runs tests one after the other, and keeps what comes of each as soon as it is known. How many have passed; fewer are run
+/// if it is interrupted.
+pub async fn run_all(
+    work: &Work<'_>,
+    batch: Batch<'_>,
+    told: &(dyn Fn(usize, &TestRow, &RunRow) + Sync),
+    cancel: &CancellationToken,
+) -> Result<usize, StoreError> {
+    let mut passed = 0;
+    for (number, test) in batch.tests.iter().enumerate() {
+        let Some(row) = run(test, batch.room, batch.tree, batch.timeout, cancel).await else {
+            break;
+        };
+        work.store.keep_runs(&work.conversation, std::slice::from_ref(&row))?;
+        passed += usize::from(row.status == Status::Passed.as_str());
+        told(number + 1, test, &row);
+    }
+    Ok(passed)
+}
+
+/// What came of a test, in one line.
+pub fn line(number: usize, of: usize, test: &TestRow, row: &RunRow) -> String {
+    let why = row.reason.as_deref().map(|why| format!(" ({why})")).unwrap_or_default();
+    let status = Status::named(&row.status).words();
+    format!("{number} of {of}  {status:<9}  {} {}{why}", test.criterion, test.name)
+}
+
 /// Runs a test. `None` if it was interrupted.
-pub async fn run(
+async fn run(
     test: &TestRow,
     room: &Room,
     tree: &ContentHash,
@@ -136,7 +177,7 @@ async fn once(
         cap: MAX_OUTPUT,
     };
     match room.run(job, cancel).await {
-        Ok(done) => ended(done, timeout),
+        Ok(done) => ended(&done, timeout),
         Err(error) => Some(not_run(&error)),
     }
 }
@@ -157,7 +198,7 @@ fn not_run(error: &RoomError) -> Once {
     }
 }
 
-fn ended(done: ChildOutcome, timeout: Duration) -> Option<Once> {
+fn ended(done: &ChildOutcome, timeout: Duration) -> Option<Once> {
     let too_much = done.stdout.truncated || done.stderr.truncated;
     let (status, reason, exit_code) = match done.ending {
         Ending::Interrupted => return None,

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::changes::{complete, hash_of};
 use crate::conversations::Seat;
 use crate::error::StoreError;
-use crate::phases::{Standing, move_phase, standing};
+use crate::phases::{PhaseMove, Standing, move_phase, standing};
 use crate::plans::{PlanRow, approved_plan};
 use crate::rows::{Bind, Connection, Key, MaybeKey, Transaction};
 use crate::store::{Failure, Store};
@@ -188,7 +188,8 @@ impl Store {
             let now = standing(tx, conversation)?;
             match condition(now, &facts(tx, conversation)?) {
                 Ok(detail) => {
-                    move_phase(tx, conversation, None, now.phase, to, by, &detail)?;
+                    let moved = PhaseMove { from: now.phase, to, by, detail: &detail };
+                    move_phase(tx, conversation, None, &moved)?;
                     Ok(Ok(now.phase))
                 }
                 Err(why) => {
@@ -265,8 +266,7 @@ impl Store {
     /// The latest generation for a plan.
     pub fn latest_generation(&self, plan_id: i64) -> Result<Option<GenerationRow>, StoreError> {
         self.read(|c| {
-            let sql =
-                "SELECT id, author, input, input_hash, checked, outcome, detail, created_at
+            let sql = "SELECT id, author, input, input_hash, checked, outcome, detail, created_at
                 FROM test_generations WHERE plan_id = ?1 ORDER BY id DESC LIMIT 1";
             let row = c.query_row(sql, [plan_id], |row| {
                 Ok(GenerationRow {
@@ -369,7 +369,9 @@ impl Store {
             complete(tx, report.plan_id)?;
             let detail = json!({"report": report.report_hash, "plan": report.plan_id});
             event_of(tx, conversation, None, "report.approved", &detail)?;
-            move_phase(tx, conversation, None, now.phase, Phase::Done, &report.approved_by, &detail)?;
+            let by = &report.approved_by;
+            let moved = PhaseMove { from: now.phase, to: Phase::Done, by, detail: &detail };
+            move_phase(tx, conversation, None, &moved)?;
             Ok(Ok(()))
         })
     }

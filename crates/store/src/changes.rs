@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::behaviour::keep_approval;
 use crate::conversations::Seat;
 use crate::error::StoreError;
-use crate::phases::{move_phase, standing};
+use crate::phases::{PhaseMove, move_phase, standing};
 use crate::store::{Failure, Store};
 use crate::tool_calls::event_of;
 use crate::transcript::append;
@@ -169,5 +169,6 @@ pub(crate) fn hash_of(tx: &Transaction<'_>, plan: i64) -> Result<String, Failure
 /// Changes the phase of a session's conversation.
 fn move_to(tx: &Transaction<'_>, seat: &Seat, to: Phase, by: &str) -> Result<(), Failure> {
     let from = standing(tx, &seat.conversation)?.phase;
-    move_phase(tx, &seat.conversation, Some(&seat.session), from, to, by, &json!({}))
+    let moved = PhaseMove { from, to, by, detail: &json!({}) };
+    move_phase(tx, &seat.conversation, Some(&seat.session), &moved)
 }

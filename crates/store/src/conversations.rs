@@ -35,6 +35,14 @@ pub(crate) fn cwd_key(session: &SessionId) -> String {
 }
 
 impl Store {
+    /// A conversation by its id, or the latest one of a directory; with its project.
+    pub fn conversation(
+        &self,
+        join: &Join<'_>,
+    ) -> Result<Option<(ConversationId, String)>, StoreError> {
+        self.read(|c| conversation(c, join))
+    }
+
     /// The seat that [`Store::join`] would return, if it exists.
     pub fn seat(&self, join: &Join<'_>) -> Result<Option<Seat>, StoreError> {
         self.read(|c| find(c, join))

@@ -136,15 +136,22 @@ pub(crate) fn standing(c: &Connection, conversation: &ConversationId) -> Result<
     Ok(Standing { phase: phase.parse().unwrap_or(Phase::Idle), approved_plan })
 }
 
+/// A change of the phase.
+pub(crate) struct PhaseMove<'a> {
+    pub(crate) from: Phase,
+    pub(crate) to: Phase,
+    /// Who asked for it.
+    pub(crate) by: &'a str,
+    /// What else is to be known of it.
+    pub(crate) detail: &'a Value,
+}
+
 /// Changes the phase of a conversation, with the event for it.
 pub(crate) fn move_phase(
     tx: &Transaction<'_>,
     conversation: &ConversationId,
     session: Option<&SessionId>,
-    from: Phase,
-    to: Phase,
-    by: &str,
-    detail: &Value,
+    &PhaseMove { from, to, by, detail }: &PhaseMove<'_>,
 ) -> Result<(), Failure> {
     if to == Phase::Planning && from != Phase::Planning {
         // A new round: what was approved before allows nothing in it.

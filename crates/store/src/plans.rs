@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::changes::{BY_HUMAN, approve, reject, submit, supersede};
 use crate::error::StoreError;
-use crate::phases::move_phase;
+use crate::phases::{PhaseMove, move_phase};
 use crate::store::{Failure, Store};
 use crate::tool_calls::event_of;
 
@@ -105,7 +105,8 @@ impl Store {
             approve(tx, &conversation, None, id, BY_HUMAN, Some(baseline))?;
             let detail = json!({"plan": id, "hash": hash});
             let (from, to) = (Phase::Planning, Phase::Implement);
-            move_phase(tx, &conversation, None, from, to, BY_HUMAN, &detail)?;
+            let moved = PhaseMove { from, to, by: BY_HUMAN, detail: &detail };
+            move_phase(tx, &conversation, None, &moved)?;
             Ok(find(tx, id)?.map_or(PlanMoved::Unknown, PlanMoved::Done))
         })
     }

@@ -59,6 +59,8 @@ pub mod names {
     pub const GREP: &str = crate::grep::Grep::NAME;
     /// Runs commands.
     pub const BASH: &str = crate::bash::Bash::NAME;
+    /// Submits a plan.
+    pub const EXIT_PLAN_MODE: &str = crate::plan::ExitPlanMode::NAME;
     /// Starts agents.
     pub const AGENT: &str = crate::agent::Agent::NAME;
     /// Applies skills.

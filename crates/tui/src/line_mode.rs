@@ -392,7 +392,7 @@ impl Lines<'_> {
             }
             Event::Edit { file, then } => self.edit(&file, &then)?,
             Event::Ask { ask, request } => {
-                self.asks.push_back((ask, request));
+                self.asks.push_back((ask, *request));
                 if let Expects::Choice(_) | Expects::Text(_) = self.expects {
                     self.print("[a question waits: it comes when the list is closed]")?;
                 }

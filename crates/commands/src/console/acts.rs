@@ -145,6 +145,16 @@ impl<O: Outside> Console<O> {
                 self.submit(agent, prompt, Vec::new(), true, cancel).await;
                 return None;
             }
+            Act::Tests(testing) => {
+                let front = self.front.another();
+                let work = async |agent: &mut Agent| {
+                    crate::testing::run(agent, &front, testing, cancel).await
+                };
+                match self.beside(agent, cancel, work).await? {
+                    Ok(text) => Reply::Plain { text },
+                    Err(text) => Reply::Error { text },
+                }
+            }
             Act::Exit => {
                 self.front.tell(Event::Exit);
                 return Some((Next::Leave, SessionEndReason::PromptInputExit));

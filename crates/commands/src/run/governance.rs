@@ -1,10 +1,9 @@
-//! Commands about what governs the session: hooks, phase, intent, the story of calls.
+//! Commands about what governs the session: hooks, intent, the story of calls.
 
 use super::{first_word, paths};
 use crate::act::Act;
 use crate::desk::{CommandError, Desk};
 use crate::outside::Outside;
-use ona_types::Phase;
 
 /// `/hooks`.
 pub(super) fn hooks<O: Outside>(desk: &Desk<O>) -> Act {
@@ -27,37 +26,6 @@ pub(super) fn hooks<O: Outside>(desk: &Desk<O>) -> Act {
         ));
     }
     Act::text(text)
-}
-
-/// The ways out of planning (S0 §8.2).
-pub(crate) const OUT_OF_PLANNING: &str = "planning ends when you approve a plan: ask the agent for one; /clear starts a new \
-                                          conversation outside planning";
-
-/// `/phase`.
-pub(super) async fn phase<O: Outside>(
-    desk: &Desk<O>,
-    arguments: &str,
-) -> Result<Act, CommandError> {
-    let standing = desk.session.gate.record.standing()?;
-    if arguments.is_empty() {
-        let plan =
-            if standing.approved_plan { "a plan is approved" } else { "no plan is approved" };
-        return Ok(Act::plain(format!(
-            "the phase is {}; {plan}\n/phase planning|implement|test|verify|done changes it where its conditions are met",
-            standing.phase
-        )));
-    }
-    let conversation = desk.session.seat().conversation.to_string();
-    let done = desk.printed(&["--transition", arguments, "--conversation", &conversation]).await;
-    if done.ok {
-        let phase = desk.session.gate.record.standing()?.phase;
-        return Ok(Act::plain(format!("the phase is {phase} now")));
-    }
-    let why = done.text.trim_end().to_owned();
-    Ok(Act::error(match standing.phase {
-        Phase::Planning => format!("{why}\n{OUT_OF_PLANNING}"),
-        _ => why,
-    }))
 }
 
 /// `/intent`.

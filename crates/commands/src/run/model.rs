@@ -1,11 +1,10 @@
-//! Commands about the model: which one, how hard it thinks, and planning.
+//! Commands about the model: which one, and how hard it thinks.
 
 use ona_config::settings::name_of;
 use ona_engine::{ChoiceError, LiveChange, ModelWords};
 use ona_front::{Choice, Menu, MenuItem, MenuKey, Reply};
 use ona_provider::{Model, ModelError, ProviderKind, allowed, is_wire_name};
-use ona_tools::names;
-use ona_types::{Effort, Phase, UpdateDestination};
+use ona_types::{Effort, UpdateDestination};
 use serde_json::json;
 
 use super::first_word;
@@ -382,28 +381,4 @@ pub(super) fn effort<O: Outside>(desk: &Desk<O>, word: &str) -> Act {
         }
         Err(why) => Act::error(format!("{text}\nit was not saved: {why}")),
     }
-}
-
-/// `/plan`.
-pub(super) fn plan<O: Outside>(desk: &Desk<O>, task: &str) -> Result<Act, CommandError> {
-    let then = Some(task.to_owned()).filter(|task| !task.is_empty());
-    if desk.session.gate.record.standing()?.phase == Phase::Planning {
-        return Ok(match then {
-            Some(task) => Act::Prompt(task),
-            None => {
-                let here = desk.project_dir();
-                let plans = desk.store().plans(Some(here))?;
-                match plans.first() {
-                    Some(plan) => Act::text(format!(
-                        "Plan {} ({}):\n\n{}",
-                        plan.id, plan.status, plan.content
-                    )),
-                    None => Act::plain("the conversation is in planning; there is no plan yet"),
-                }
-            }
-        });
-    }
-    let said = "the conversation is in planning: nothing is changed until you approve a plan; say what to plan"
-        .to_owned();
-    Ok(Act::Call { tool: names::ENTER_PLAN_MODE, input: json!({}), then, said })
 }

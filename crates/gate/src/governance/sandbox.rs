@@ -2,9 +2,10 @@
 
 mod confinement;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use ona_phases::room::Room;
 use ona_sandbox::confine::probe::Probed;
 use ona_sandbox::confine::{Confined, Confinement, Network, Sockets};
 use ona_types::SandboxLevel;
@@ -53,6 +54,23 @@ impl Governance {
             }),
             left_out,
         )
+    }
+
+    /// Where behavioural tests of a project run: whatever the settings say, not without a sandbox, as a test may do anything.
+    pub fn test_room(&self, project: &Path) -> Result<Room, NoLevel> {
+        let core = self.core();
+        let (mut confinement, _) = confinement::confinement(self, PathBuf::new()).resolved();
+        confinement.writable.clear();
+        let best = self
+            .best(&Confinement { writable: vec![project.to_owned()], ..Confinement::default() })?;
+        let confined = Confined {
+            level: best.level,
+            helper: best.helper,
+            own_program: Some(core.host.program.clone()),
+            confinement,
+            limits: self.sandbox.limits,
+        };
+        Ok(Room { confined, project: project.to_owned(), env: self.host.child_env.clone() })
     }
 
     /// What programs of servers may touch; everything if `None`.
@@ -186,7 +204,7 @@ impl Governance {
 
 /// Why commands cannot be confined as the settings want.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-enum NoLevel {
+pub enum NoLevel {
     /// None of the levels works, for these reasons.
     #[error("no level works here ({0})")]
     Any(String),

@@ -13,7 +13,6 @@ use crate::file_diff::{masked, uncut_diff};
 use crate::governance::Kept;
 use crate::judgement::{Consent, Judgement, ReplacedBy, open_question};
 use crate::moved::targets;
-use crate::plan_check::success_criteria;
 use crate::rule_words;
 use crate::sandbox::Runs;
 
@@ -176,9 +175,7 @@ fn describe(call: &Judgement<'_>, request: &mut AskRequest) {
         let diff = new.and_then(|new| uncut_diff(&path, old.as_deref(), Some(&new)));
         request.diff = diff.map(|diff| masked(diff, call.gate.redactor()));
     }
-    if let Some(plan) = call.tool.plan(&call.input) {
-        request.checks = vec![success_criteria(&plan).to_string()];
-    }
+    (request.checks, request.criteria) = call.plan_checks();
     if let Runs::Outside(..) | Runs::Inside(..) = &call.runs
         && call.gate.governance.sandbox.enabled
     {

@@ -65,7 +65,7 @@ impl Printer {
                 done = Some(end.ending == Ending::Done);
             }
             if let (Event::Ask { ask, request }, Some(remote)) = (&event, &self.asks) {
-                asker::put(*ask, request.clone(), remote);
+                asker::put(*ask, (**request).clone(), remote);
             }
             self.event(&event)?;
         }

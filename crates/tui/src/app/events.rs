@@ -22,7 +22,7 @@ impl App {
     pub fn event(&mut self, event: Event, now: Instant) {
         self.now = now;
         match event {
-            Event::Ask { ask, request } => self.ask(ask, request),
+            Event::Ask { ask, request } => self.ask(ask, *request),
             Event::AskEnded { ask } => {
                 let front = self.asks.front().map(|(number, _)| *number);
                 self.asks.retain(|(number, _)| *number != ask);

@@ -372,7 +372,11 @@ impl PermissionDialog {
         }
         let input = &self.request.input;
         if let Some(plan) = input["plan"].as_str() {
-            return markdown::render(&fold_blank_lines(plan), columns, look);
+            let mut rows = markdown::render(&fold_blank_lines(plan), columns, look);
+            for one in &self.request.criteria {
+                rows.extend(text_rows(&one_line(one), columns, look, Role::Dim));
+            }
+            return rows;
         }
         if let Some(command) = input["command"].as_str() {
             return text_rows(command, columns, look, Role::Code);

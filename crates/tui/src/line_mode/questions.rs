@@ -170,7 +170,7 @@ fn question_text(request: &AskRequest) -> String {
         Wants::Code => format!("Sign in at {}\n", input["url"].as_str().unwrap_or_default()),
         Wants::Form | Wants::Answers => String::new(),
     };
-    for check in request.checks.iter().chain(&request.links) {
+    for check in request.criteria.iter().chain(&request.checks).chain(&request.links) {
         text.push_str(&format!("{check}\n"));
     }
     let stage = request.stage.map(|stage| format!("{}: ", stage.as_str())).unwrap_or_default();

@@ -81,8 +81,8 @@ fn words_for_the_agent() {
 fn several_questions_wait() {
     insta::assert_snapshot!(at_work_at_three_sizes(|stage| {
         stage.hears(ask(command("cargo test")));
-        stage.hears(ona_front::Event::Ask { ask: 2, request: command("cargo build") });
-        stage.hears(ona_front::Event::Ask { ask: 3, request: command("cargo doc") });
+        stage.hears(ona_front::Event::Ask { ask: 2, request: Box::new(command("cargo build")) });
+        stage.hears(ona_front::Event::Ask { ask: 3, request: Box::new(command("cargo doc")) });
     }));
 }
 

@@ -22,7 +22,14 @@ const PLAN: &str = "\
 
 fn plan(text: &str, check: &str) -> AskRequest {
     AskRequest {
-        checks: vec![check.to_owned()],
+        checks: vec![check.to_owned(), "plan hash: 5d41402abc4b2a76b9719d911017c592".to_owned()],
+        criteria: match text.contains("Success criteria") {
+            true => vec![
+                "SC-1 [process_output, inferred] The new test passes".to_owned(),
+                "SC-2 [process_output] No other test fails".to_owned(),
+            ],
+            false => Vec::new(),
+        },
         stage: Some(StageName::Phase),
         reason: "a plan needs your approval".to_owned(),
         ..permission("ExitPlanMode", json!({"plan": text}))

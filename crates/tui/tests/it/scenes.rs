@@ -191,5 +191,5 @@ pub fn rule(tool: &str, content: &str) -> RuleValue {
 
 /// A question.
 pub fn ask(request: AskRequest) -> Event {
-    Event::Ask { ask: 1, request }
+    Event::Ask { ask: 1, request: Box::new(request) }
 }
