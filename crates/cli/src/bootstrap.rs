@@ -95,6 +95,15 @@ pub fn passing_engine(cli: &Options) -> Result<Engine, CliError> {
     Ok(Engine::new(core))
 }
 
+/// An engine to look at a folder with: it knows what the operator trusts there, and makes no record where there is none.
+pub fn looking_engine(cli: &Options) -> Result<Engine, CliError> {
+    let database = env::database()?;
+    match database.exists() {
+        true => engine_at(cli, &database),
+        false => passing_engine(cli),
+    }
+}
+
 /// The command line as it starts sessions.
 pub struct Operator<'a> {
     /// Its options.

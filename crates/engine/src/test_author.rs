@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use ona_phases::blindness::{BlindnessError, Leak, Written};
+use ona_phases::blindness::{Basis, BlindnessError, Leak, Written};
 use ona_phases::brief::{Brief, SYSTEM};
 use ona_phases::generation::{Generation, Next, Outcome};
 use ona_phases::machine::{Missing, Work};
@@ -110,7 +110,10 @@ pub async fn write_tests(
     let brief =
         Brief { plan: &plan.content, criteria: &approved.criteria, contracts: &approved.contracts };
     let input = brief.text();
-    let written = Written::since(&approved, &plan.content, &work.project).await?;
+    let first = work.first_approved(plan)?;
+    let first = first.as_ref().map(|(plan, approved)| Basis { plan: &plan.content, approved });
+    let now = Basis { plan: &plan.content, approved: &approved };
+    let written = Written::since(now, first, &work.project).await?;
     let seat = store.new_session(&NewSession {
         project_dir: &work.project.to_string_lossy(),
         conversation: Some(&work.conversation),

@@ -168,7 +168,7 @@ mod tests {
             ),
             ("Skill", json!({"skill": "none"})),
             ("EnterPlanMode", json!({})),
-            ("ExitPlanMode", json!({"plan": "p"})),
+            ("ExitPlanMode", json!({"plan": "p\n## Success criteria\n- it prints p"})),
             ("ListMcpResources", json!({})),
             ("ReadMcpResource", json!({"server": "s", "uri": "u://x"})),
             ("ToolSearch", json!({"query": "x"})),

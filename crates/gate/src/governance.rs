@@ -27,6 +27,7 @@ use ona_config::settings::{self, Layer, Settings};
 use ona_config::trust::{self, TrustRequest};
 use ona_config::watch::Watch;
 use ona_extensions::{Plugin, is_switched_off};
+pub use sandbox::NoLevel;
 pub use secrets::learn_secrets;
 pub use update::{Kept, UpdateError};
 

@@ -401,6 +401,9 @@ pub enum Schema {
         #[arg(long, conflicts_with = "output")]
         order: bool,
     },
+    /// Print the JSON Schema of what the author of behavioural tests answers
+    #[command(after_help = "Examples:\n  ona schema tests")]
+    Tests,
 }
 
 #[derive(Debug, Subcommand)]

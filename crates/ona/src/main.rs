@@ -133,6 +133,7 @@ fn dispatch(cli: &Cli) -> Result<ExitCode, CliError> {
         Some(Command::Skills { json }) => extend::skills(options, *json),
         Some(Command::Sandbox(command)) => sandbox::run(options, command),
         Some(Command::Schema(Schema::Hooks { output, order })) => schema::hooks(*output, *order),
+        Some(Command::Schema(Schema::Tests)) => schema::tests(),
         Some(Command::Help { name, json }) => help::run(name, *json),
         Some(Command::TaskHost) => helpers::task_host(),
         Some(Command::PdfText { pages, bytes }) => helpers::pdf_text(pages.as_deref(), *bytes),

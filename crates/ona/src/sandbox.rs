@@ -47,7 +47,7 @@ fn status(cli: &Options, fresh: bool, as_json: bool) -> Result<ExitCode, CliErro
 
 /// How commands run in this folder, in words and for programs.
 fn used(cli: &Options) -> Result<(String, Value), CliError> {
-    let engine = bootstrap::passing_engine(cli)?;
+    let engine = bootstrap::looking_engine(cli)?;
     match bootstrap::try_look(&engine, cli, Unread::IsTold)? {
         Ok(session) => {
             let governance = &session.gate.governance;

@@ -20,6 +20,13 @@ pub fn hooks(output: bool, order: bool) -> Result<ExitCode, CliError> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// `ona schema tests`: what the author of behavioural tests answers.
+pub fn tests() -> Result<ExitCode, CliError> {
+    print(&pretty(&ona_sdlc::test::schema()))
+        .map_err(|error| CliError::failed(format!("cannot print the result: {error}")))?;
+    Ok(ExitCode::SUCCESS)
+}
+
 fn input_schema() -> Value {
     schema_for!(HookInput).to_value()
 }
@@ -83,11 +90,14 @@ mod tests {
 
     #[test]
     fn the_committed_schemas_are_these() {
-        let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/../../schemas/hooks");
-        for (name, schema) in [("input.json", input_schema()), ("output.json", output_schema())] {
+        let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/../../schemas");
+        for (name, schema) in [
+            ("hooks/input.json", input_schema()),
+            ("hooks/output.json", output_schema()),
+            ("behavioral-tests.json", ona_sdlc::test::schema()),
+        ] {
             let path = format!("{dir}/{name}");
             if std::env::var_os("UPDATE_DOCS").is_some() {
-                std::fs::create_dir_all(dir).unwrap();
                 std::fs::write(&path, pretty(&schema)).unwrap();
             }
             let committed = std::fs::read_to_string(&path).unwrap_or_default();

@@ -1,12 +1,13 @@
 //! The proof that the author of the tests has not seen the work (S0 §8.5.1): whatever has been written since the plan was
 //! approved is looked for in what the author is given.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use ona_repo::git::{self, GitError};
 use ona_repo::{Checkout, Digest};
 
+use crate::brief::fixed_text;
 use crate::fingerprint::Fingerprint;
 use crate::plans::{Approved, work_tree};
 
@@ -67,62 +68,48 @@ pub enum BlindnessError {
     TooMany(usize),
 }
 
+/// A plan, and what it was approved with.
+#[derive(Clone, Copy, Debug)]
+pub struct Basis<'a> {
+    /// The text of the plan.
+    pub plan: &'a str,
+    /// What there was.
+    pub approved: &'a Approved,
+}
+
 impl Written {
     /// Reads what has been written since a plan was approved: files that are new or changed, and commits with their
     /// messages. What was there before, and what the plan and its contracts say, is nothing that the work has added.
+    ///
+    /// A plan that is not the first of its conversation may quote the work of earlier rounds: what was written between the
+    /// first approval and this one counts too, except for the files that are contracts of this plan.
     pub async fn since(
-        approved: &Approved,
-        plan: &str,
+        now: Basis<'_>,
+        first: Option<Basis<'_>>,
         project: &Path,
     ) -> Result<Self, BlindnessError> {
         let root = work_tree(project);
-        let mut texts: BTreeMap<Source, String> = BTreeMap::new();
-        let mut before = Fingerprint::of(plan);
-        approved.contracts.iter().flat_map(|one| &one.text).for_each(|text| before.add(text));
-        let now = {
+        let tree = {
             let root = root.clone();
             tokio::task::spawn_blocking(move || Digest::of(&root)).await.unwrap_or_default()
         };
-        let changed: BTreeSet<PathBuf> =
-            now.changed_since(&approved.tree).map(Path::to_owned).collect();
-        for path in &changed {
-            let content = ona_files::read_at_most(&root.join(path), MAX_FILE);
-            if let Some(text) = content.ok().flatten().and_then(as_text) {
-                texts.insert(Source::File(path.clone()), text);
-            }
-        }
-        if Checkout::of(&root).is_some() && git::head(&root).await?.is_some() {
-            let base = approved.commit.as_deref();
-            let commits = match known(&root, base).await {
-                true => git::messages_since(&root, base).await?,
-                // The commit of that time is gone: all there is counts.
-                false => git::messages_since(&root, None).await?,
+        let Work { texts, before } = Work::since(now, &root, &tree).await?;
+        let mut sources = prints(&texts, &before);
+        if let Some(first) = first {
+            let contracts = &now.approved.contracts;
+            let is_contract = |source: &Source| match source {
+                Source::File(path) | Source::Commit(_, path) => {
+                    let path = root.join(path);
+                    contracts.iter().any(|one| project.join(&one.name) == path)
+                }
+                Source::Message(_) => false,
             };
-            if commits.len() > MAX_COMMITS {
-                return Err(BlindnessError::TooMany(commits.len()));
-            }
-            for (id, message) in commits {
-                let parent = git::describe(&root, &id).await?.parent;
-                for (path, contents) in git::changed_between(&root, parent.as_deref(), &id).await? {
-                    keep_old(approved, &path, contents.old, &mut before);
-                    if let Some(text) = contents.new.and_then(as_text) {
-                        texts.insert(Source::Commit(id.clone(), path), text);
-                    }
-                }
-                texts.insert(Source::Message(id), message);
-            }
-            if known(&root, base).await {
-                let files = git::changed_since(&root, base).await?;
-                let contents = git::contents(&root, &files).await?;
-                for (file, contents) in files.iter().zip(contents) {
-                    keep_old(approved, &file.path, contents.old, &mut before);
-                }
-            }
+            let mut earlier = Work::since(first, &root, &tree).await?;
+            contracts.iter().flat_map(|one| &one.text).for_each(|text| earlier.before.add(text));
+            earlier.texts.retain(|source, _| !texts.contains_key(source) && !is_contract(source));
+            sources.extend(prints(&earlier.texts, &earlier.before));
         }
-        let sources = texts
-            .into_iter()
-            .map(|(source, text)| (source, Fingerprint::of(&text).without(&before)));
-        Ok(Self { sources: sources.filter(|(_, print)| !print.is_empty()).collect() })
+        Ok(Self { sources })
     }
 
     /// How many files, commits and messages the input is compared with.
@@ -152,6 +139,63 @@ impl Written {
         });
         found.map_or(Ok(()), Err)
     }
+}
+
+/// What was written since an approval, and what was there before.
+struct Work {
+    texts: BTreeMap<Source, String>,
+    before: Fingerprint,
+}
+
+impl Work {
+    async fn since(basis: Basis<'_>, root: &Path, now: &Digest) -> Result<Self, BlindnessError> {
+        let Basis { plan, approved } = basis;
+        let mut texts: BTreeMap<Source, String> = BTreeMap::new();
+        // What every author is told is no part of any work.
+        let mut before = Fingerprint::of(&fixed_text());
+        before.add(plan);
+        approved.contracts.iter().flat_map(|one| &one.text).for_each(|text| before.add(text));
+        for path in now.changed_since(&approved.tree) {
+            let content = ona_files::read_at_most(&root.join(path), MAX_FILE);
+            if let Some(text) = content.ok().flatten().and_then(as_text) {
+                texts.insert(Source::File(path.to_owned()), text);
+            }
+        }
+        if Checkout::of(root).is_some() && git::head(root).await?.is_some() {
+            let base = approved.commit.as_deref();
+            let is_known = known(root, base).await;
+            // If the commit of that time is gone, all there is counts.
+            let commits = git::messages_since(root, base.filter(|_| is_known)).await?;
+            if commits.len() > MAX_COMMITS {
+                return Err(BlindnessError::TooMany(commits.len()));
+            }
+            for (id, message) in commits {
+                let parent = git::describe(root, &id).await?.parent;
+                for (path, contents) in git::changed_between(root, parent.as_deref(), &id).await? {
+                    keep_old(approved, &path, contents.old, &mut before);
+                    if let Some(text) = contents.new.and_then(as_text) {
+                        texts.insert(Source::Commit(id.clone(), path), text);
+                    }
+                }
+                texts.insert(Source::Message(id), message);
+            }
+            if is_known {
+                let files = git::changed_since(root, base).await?;
+                let contents = git::contents(root, &files).await?;
+                for (file, contents) in files.iter().zip(contents) {
+                    keep_old(approved, &file.path, contents.old, &mut before);
+                }
+            }
+        }
+        Ok(Self { texts, before })
+    }
+}
+
+/// The fingerprints of what was written. A text without eight words has none.
+fn prints(texts: &BTreeMap<Source, String>, before: &Fingerprint) -> Vec<(Source, Fingerprint)> {
+    let all =
+        texts.iter().map(|(source, text)| (source.clone(), Fingerprint::of(text).without(before)));
+    all.filter(|(_, print)| !print.is_empty()).collect()
 }
 
 /// A version of a file counts as old if it is the one that was there when the plan was approved.

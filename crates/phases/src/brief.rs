@@ -56,6 +56,11 @@ const OWN: &str = r#"## The interface of ona
   decision, reason_json), settings_snapshot(scope, json, updated_at), events(event_type, detail).
 "#;
 
+/// What every author is told, whatever the project.
+pub fn fixed_text() -> String {
+    [SYSTEM, RULES, OWN].join("\n")
+}
+
 /// What the author is given.
 #[derive(Clone, Copy, Debug)]
 pub struct Brief<'a> {

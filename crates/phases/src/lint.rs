@@ -13,8 +13,6 @@ mod rules;
 mod tables;
 mod walk;
 
-use tree_sitter::Parser;
-
 use crate::criteria::Criterion;
 use crate::surface::{Surface, UnknownSurface};
 
@@ -197,16 +195,12 @@ pub fn lint(script: &str, known: Option<&[Criterion]>) -> Linted {
     if script.len() > MAX_SCRIPT {
         return Linted { header: None, faults: vec![LintFault::TooLong(script.len())] };
     }
-    let mut parser = Parser::new();
-    let tree = parser
-        .set_language(&tree_sitter_bash::LANGUAGE.into())
-        .ok()
-        .and_then(|()| parser.parse(script, None));
     let mut linted = Linted::default();
-    let Some(tree) = tree else {
+    let Some((script, tree)) = ona_shell::tree(script) else {
         linted.faults.push(LintFault::Syntax { line: 1, text: String::new() });
         return linted;
     };
+    let script = script.as_ref();
     let root = tree.root_node();
     let (header, faults) = layout::header(root, script);
     linted.faults.extend(faults);

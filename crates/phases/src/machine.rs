@@ -232,6 +232,20 @@ impl Work<'_> {
         })
     }
 
+    /// The plan of this conversation that was approved first, if that is another one, and what it was approved with. One whose
+    /// approval does not hold is left out: nothing is known of that time.
+    pub fn first_approved(
+        &self,
+        plan: &PlanRow,
+    ) -> Result<Option<(PlanRow, Approved)>, StoreError> {
+        let first = self.store.first_approval(&self.conversation)?;
+        let earlier = first.filter(|(first, _)| first.id != plan.id);
+        Ok(earlier.and_then(|(first, approval)| {
+            let approved = approved(&first, Some(&approval)).ok()?;
+            Some((first, approved))
+        }))
+    }
+
     /// Moves the conversation to another phase, if S0 §8.2 allows it. Returns the earlier phase. What was missing is on the
     /// record.
     pub fn transition(&self, to: Phase, by: Actor) -> Result<Result<Phase, Refused>, StoreError> {

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use ona_sandbox::confine::{Confined, Network, Sockets};
 use ona_sandbox::{ChildOutcome, ChildSpec, Marker, SpawnError};
+use ona_store::Store;
 use ona_types::{SandboxLevel, ToolUseId};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
@@ -77,7 +78,7 @@ impl Room {
         let dir = Directory::new()?;
         let record = dir.home.join("agent.db");
         if job.record {
-            ona_store::make_empty(&record)?;
+            Store::make_empty(&record)?;
         }
         let variables: [(&str, OsString); 11] = [
             ("PROJECT", self.project.clone().into()),

@@ -31,7 +31,7 @@ pub(crate) fn prepared<'a>(
 
 /// Where the tests of a project run.
 pub(crate) fn room(cli: &Options, project: &std::path::Path) -> Result<Room, CliError> {
-    let engine = bootstrap::passing_engine(cli)?;
+    let engine = bootstrap::engine(cli)?;
     let prepared = prepared(&engine, cli, project)?;
     prepared.governance().test_room(project).map_err(|why| {
         CliError::failed(format!("tests do not run without a sandbox: {why}"))

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::Subcommand;
 use ona_cli::output::{complain, plain, print};
-use ona_cli::{CliError, Options, bootstrap, record};
+use ona_cli::{CliError, Options, bootstrap, record, secrets};
 use ona_engine::test_author::{AuthorError, Progress, write_tests};
 use ona_phases::coverage::{Matrix, Tested};
 use ona_phases::lint::{MAX_SCRIPT, lint};
@@ -109,6 +109,11 @@ impl Test {
     }
 }
 
+/// The schema of what the author answers.
+pub fn schema() -> Value {
+    ona_phases::answer::schema()
+}
+
 /// Runs `ona test`.
 pub fn run(cli: &Options, command: &Test) -> Result<ExitCode, CliError> {
     if let Test::Lint { files, json } = command {
@@ -142,7 +147,7 @@ fn approved(state: &State) -> Result<(&PlanRow, Approved), CliError> {
 }
 
 fn generate(cli: &Options, work: &Work<'_>, as_json: bool) -> Result<ExitCode, CliError> {
-    let engine = bootstrap::passing_engine(cli)?;
+    let engine = bootstrap::engine(cli)?;
     let prepared = room::prepared(&engine, cli, &work.project)?;
     let model = prepared.model()?;
     let told = |progress: Progress| complain(&plain(&format!("{progress}\n")));
@@ -381,6 +386,13 @@ fn add(work: &Work<'_>, file: &Path, name: Option<&str>) -> Result<ExitCode, Cli
             .hint("`ona help phases` says what a test looks like"));
         }
     };
+    if secrets::redactor().mask(&script) != script {
+        return Err(CliError::failed(format!(
+            "{} was not added: it holds something that looks like a secret, and the record keeps none",
+            file.display()
+        ))
+        .hint("read it from the environment, or make one up in the part SETUP"));
+    }
     let stem = || file.file_stem().map(|stem| stem.to_string_lossy().into_owned());
     let name = name.map(str::to_owned).or_else(stem).unwrap_or_default();
     let test = NewTest {

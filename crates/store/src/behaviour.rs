@@ -10,7 +10,7 @@ use crate::changes::{complete, hash_of};
 use crate::conversations::Seat;
 use crate::error::StoreError;
 use crate::phases::{PhaseMove, Standing, move_phase, standing};
-use crate::plans::{PlanRow, approved_plan};
+use crate::plans::{PlanRow, approved_plan, find};
 use crate::rows::{Bind, Connection, Key, MaybeKey, Transaction};
 use crate::store::{Failure, Store};
 use crate::tool_calls::{event_of, touch};
@@ -173,6 +173,21 @@ impl Store {
     /// What the gates of the phases are about.
     pub fn test_facts(&self, conversation: &ConversationId) -> Result<TestFacts, StoreError> {
         self.read(|c| facts(c, conversation))
+    }
+
+    /// The plan of a conversation that was approved first, with its approval.
+    pub fn first_approval(
+        &self,
+        conversation: &ConversationId,
+    ) -> Result<Option<(PlanRow, PlanApproval)>, StoreError> {
+        self.read(|c| {
+            let sql = "SELECT a.plan_id FROM plan_approvals a JOIN plans p ON p.id = a.plan_id
+                WHERE p.conversation_id = ?1 ORDER BY a.plan_id LIMIT 1";
+            let first: Option<i64> =
+                c.query_row(sql, [Key(conversation.as_str())], |row| row.get(0)).optional()?;
+            let Some(id) = first else { return Ok(None) };
+            Ok(find(c, id)?.zip(approval(c, id)?))
+        })
     }
 
     /// Moves a conversation to another phase if a condition is met by what is on the record in this very commit (S0 §4.8). A
@@ -457,13 +472,13 @@ pub(crate) fn keep_approval(
     Ok(())
 }
 
-fn facts(c: &Connection, conversation: &ConversationId) -> Result<TestFacts, Failure> {
-    let Some(plan) = approved_plan(c, conversation)? else { return Ok(TestFacts::default()) };
+/// How a plan was approved.
+fn approval(c: &Connection, plan: i64) -> Result<Option<PlanApproval>, Failure> {
     let approval = c
         .query_row(
             "SELECT plan_hash, approved_by, criteria, contracts, commit_id, tree_hash, tree, seal, created_at
              FROM plan_approvals WHERE plan_id = ?1",
-            [plan.id],
+            [plan],
             |row| {
                 Ok(PlanApproval {
                     plan_hash: row.get(0)?,
@@ -481,6 +496,12 @@ fn facts(c: &Connection, conversation: &ConversationId) -> Result<TestFacts, Fai
             },
         )
         .optional()?;
+    Ok(approval)
+}
+
+fn facts(c: &Connection, conversation: &ConversationId) -> Result<TestFacts, Failure> {
+    let Some(plan) = approved_plan(c, conversation)? else { return Ok(TestFacts::default()) };
+    let approval = approval(c, plan.id)?;
     let mut tests = c.prepare(
         "SELECT id, plan_id, plan_hash, criterion, surface, name, script, script_hash, origin, created_at
          FROM behavioral_tests WHERE plan_id = ?1 AND retired_at IS NULL ORDER BY id",

@@ -68,7 +68,7 @@ pub use prompts::{DayUse, Denial, FileHistoryRow, PromptRow};
 pub use prune::{Prunable, Prune, Pruned, Selected};
 pub use schema::{ForeignSchema, LATEST_MIGRATION};
 pub use sessions::{Found, Hit, NewFork, NewSession, SessionRow};
-pub use store::{Store, make_empty};
+pub use store::Store;
 pub use story::{CallStory, HookStory, LogLine};
 pub use tasks::{TaskRow, UnfinishedTask};
 pub use tool_calls::{CallOutcome, CallStart, Decision, GateRow, StartedCall};

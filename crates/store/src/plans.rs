@@ -176,7 +176,7 @@ pub(crate) fn approved_plan(
     Ok(c.query_row(&sql, [Key(conversation.as_str())], plan_row).optional()?)
 }
 
-fn find(c: &Connection, id: i64) -> Result<Option<PlanRow>, Failure> {
+pub(crate) fn find(c: &Connection, id: i64) -> Result<Option<PlanRow>, Failure> {
     Ok(c.query_row(&format!("{PLANS} WHERE p.id = ?1"), [id], plan_row).optional()?)
 }
 

@@ -44,12 +44,12 @@ pub struct Store {
     pub(crate) path: PathBuf,
 }
 
-/// Makes an empty record, for those who want one of their own.
-pub fn make_empty(path: &Path) -> Result<(), StoreError> {
-    Store::open(path).map(drop)
-}
-
 impl Store {
+    /// Makes an empty record, for a test that wants one of its own.
+    pub fn make_empty(path: &Path) -> Result<(), StoreError> {
+        Self::open(path).map(drop)
+    }
+
     /// Opens the record, creates it with its directory if missing, and brings it up to the latest
     /// migration.
     pub fn open(path: &Path) -> Result<Self, StoreError> {

@@ -45,7 +45,10 @@ pub(crate) struct ExitPlanMode;
 #[serde(deny_unknown_fields)]
 #[allow(non_snake_case, reason = "the keys are written so")]
 pub(crate) struct ExitInput {
-    /// The plan, in Markdown: what will be done, and how the result is verified.
+    /// The plan, in Markdown: what will be done; the pages of documentation and the commands (`tool --help`) that describe the
+    /// public interface; and a section `## Success criteria` with a list. Each criterion is something that can be seen
+    /// from outside when the work is done: what a program prints, a file, rows of a database. Tests are written from this text by
+    /// somebody who never sees the code.
     plan: String,
     /// Accepted and ignored: an approved plan allows no command.
     #[serde(default)]

@@ -152,7 +152,7 @@ impl<O: Outside> Console<O> {
                 };
                 match self.beside(agent, cancel, work).await? {
                     Ok(text) => Reply::Plain { text },
-                    Err(text) => Reply::Error { text },
+                    Err(error) => Reply::Error { text: error.to_string() },
                 }
             }
             Act::Exit => {

@@ -324,7 +324,7 @@ fn notification_hooks_can_call_somebody_to_the_terminal() {
 #[test]
 fn a_plan_that_the_human_sends_back_is_no_draft_any_more() {
     let project = project();
-    let hand_in = json!({"tool": "ExitPlanMode", "input": {"plan": "Rewrite it"}});
+    let hand_in = json!({"tool": "ExitPlanMode", "input": {"plan": crate::plan()}});
     let said = at_terminal(&project, &hand_in, "");
     assert!(said.contains("not in planning"), "nobody is asked for nothing: {said}");
     project.ok("EnterPlanMode", json!({}));

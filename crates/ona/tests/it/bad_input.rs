@@ -261,7 +261,7 @@ fn an_outcome_that_cannot_be_recorded_says_that_the_tool_has_run() {
     // The command fills the room that the record would need.
     let size = fs::metadata(project.database()).unwrap().len();
     let limit = size / 1024 + 20;
-    let script = format!("touch ran; head -c {} /dev/zero | tr '\\0' x", 300 * 1024);
+    let script = format!("touch ran; head -c {} /dev/zero | tr '\\0' x", limit * 1024);
     let ran = on_a_full_disk(
         &project,
         u32::try_from(limit).unwrap(),
@@ -280,15 +280,21 @@ fn an_outcome_that_cannot_be_recorded_says_that_the_tool_has_run() {
 fn a_write_that_fails_leaves_no_directories() {
     let project = project();
     project.ok("Bash", json!({"command": "true"}));
+    // The directories can be made, the file cannot.
+    let name = format!("n1/n2/{}", "x".repeat(300));
+    project.refused("Write", json!({"file_path": name, "content": "x"}));
+    assert!(!project.path("n1").exists());
+    // The record has no room for the call, so it does not begin.
     let size = fs::metadata(project.database()).unwrap().len();
-    let room = u32::try_from(size / 1024).unwrap() + 200;
-    let content = "x".repeat(90_000);
-    let big = json!({"file_path": "n1/n2/big", "content": content.repeat(6)});
+    let content = "x".repeat(usize::try_from(size).unwrap() + 300 * 1024);
+    let big = json!({"file_path": "n1/n2/big", "content": content});
     // Too large an input for an argument, so the file limit is set around a call from a file.
     fs::write(project.path("call.json"), json!({"tool": "Write", "input": big}).to_string())
         .unwrap();
+    let room = size / 1024 + 200;
     let script = format!("trap '' XFSZ; ulimit -f {room}; exec \"$0\" --eval - < call.json");
     let ran = run(project.command("bash").args(["-c", &script, env!("CARGO_BIN_EXE_ona")]));
+    assert_eq!(ran.code, Some(1), "{}", ran.stdout);
     assert!(!project.path("n1").exists(), "{} {}", ran.stdout, ran.stderr);
 }
 

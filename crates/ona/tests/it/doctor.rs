@@ -25,7 +25,7 @@ fn a_sound_record_has_only_good_news() {
     insta::assert_snapshot!(shown, @r"
     ok    database     <db>
     ok    integrity    every page is sound
-    ok    schema       schema_version 1, migration 9
+    ok    schema       schema_version 1, migration 10
     ok    writing      the write lock can be taken
     ok    pragmas      foreign_keys=1 journal_mode=wal busy_timeout=30000 synchronous=2
     ok    foreign keys every reference has its row

@@ -1,6 +1,7 @@
 //! What the command line says about an empty record, wrong values and misspelled commands.
 
 use ona_provider::scripted::{Reply, Server};
+use ona_testkit::pty::{Exit, PtyOptions};
 use ona_testkit::{Project, run};
 use serde_json::json;
 
@@ -84,10 +85,10 @@ fn without_a_terminal_the_record_says_that_nobody_was_asked() {
         command.arg("--wait").arg(ona.get_program()).args(ona.get_args());
         run(&mut command).stdout
     };
-    let told = ask("ExitPlanMode", json!({"plan": "Rewrite it"}));
+    let told = ask("ExitPlanMode", json!({"plan": crate::plan()}));
     assert!(told.contains("no user is available: cannot ask on the terminal"), "{told}");
     assert_eq!(project.sql("SELECT status FROM plans"), ["draft"], "nobody rejected it");
-    run(&mut project.ona(["plan", "approve"]));
+    crate::says_yes(&project, &["plan", "approve"]);
     let told = ask("WebFetch", json!({"url": "http://127.0.0.1:9/", "prompt": "x"}));
     assert!(told.contains("no user is available") && !told.contains("denied by"), "{told}");
     let why = run(&mut project.ona(["why"])).stdout;
@@ -107,13 +108,15 @@ fn a_rejected_plan_is_said_to_be_rejected() {
         let ran = run(&mut anthropic(&project, &server, &["-p", "go"]));
         assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     };
-    submit("one");
+    submit(&crate::plan());
     assert_eq!(run(&mut project.ona(["plan", "reject", "1"])).code, Some(0));
-    let told = said(&project, &["plan", "approve", "1"], 2);
-    assert!(told.starts_with("error: plan 1 was rejected: only a draft"), "{told}");
+    let pty = project.pty(["plan", "approve", "1"], PtyOptions::default());
+    assert_eq!(pty.wait_exit(), Exit::Code(2));
+    let told = pty.whole();
+    assert!(told.contains("error: plan 1 was rejected: only a draft"), "{told}");
     assert!(told.contains("\nhint: "), "{told}");
-    submit("two");
-    assert_eq!(run(&mut project.ona(["plan", "approve", "2"])).code, Some(0));
+    submit(&crate::plan_with("`cat y` prints y"));
+    crate::says_yes(&project, &["plan", "approve", "2"]);
     let told = said(&project, &["plan", "reject", "2"], 2);
     assert!(told.starts_with("error: plan 2 is no longer a draft (approved)"), "{told}");
 }

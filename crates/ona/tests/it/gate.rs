@@ -3,6 +3,7 @@
 use std::fs;
 use std::process::Stdio;
 
+use ona_testkit::pty::PtyOptions;
 use ona_testkit::{Project, run};
 use serde_json::{Value, json};
 
@@ -56,7 +57,7 @@ fn every_tool_passes_the_hooks() {
         ("Agent", json!({"description": "x", "prompt": "x"})),
         ("Skill", json!({"skill": "none"})),
         ("EnterPlanMode", json!({})),
-        ("ExitPlanMode", json!({"plan": "x"})),
+        ("ExitPlanMode", json!({"plan": crate::plan()})),
         ("ListMcpResources", json!({})),
         ("ReadMcpResource", json!({"server": "none", "uri": "x"})),
         ("ToolSearch", json!({"query": "x"})),
@@ -73,8 +74,14 @@ fn every_tool_passes_the_hooks() {
     for (tool, input) in calls {
         let after = || seen("post", tool) + seen("failure", tool);
         let before = (seen("pre", tool), after());
-        // Some have nothing to work with here, which hooks hear of as well.
-        project.eval(tool, input);
+        if tool == "ExitPlanMode" {
+            // Only a human at a terminal approves a plan.
+            let call = json!({"tool": tool, "input": input}).to_string();
+            project.pty(["--eval", &call], PtyOptions::default()).wait_exit();
+        } else {
+            // Some have nothing to work with here, which hooks hear of as well.
+            project.eval(tool, input);
+        }
         assert_eq!((seen("pre", tool), after()), (before.0 + 1, before.1 + 1), "{tool}");
         project.refused(tool, json!({"unknown": 1}));
         assert_eq!(seen("pre", tool), before.0 + 1, "an invalid input is refused before: {tool}");

@@ -42,6 +42,7 @@ mod memory_offer;
 mod no_room;
 mod notebook;
 mod operator;
+mod phases;
 mod pictures;
 mod plugins;
 mod print;
@@ -73,9 +74,30 @@ mod wire;
 use std::time::{Duration, Instant};
 
 use ona_testkit::Project;
+use ona_testkit::pty::{Exit, PtyOptions};
 
 fn project() -> Project {
     Project::new(env!("CARGO_BIN_EXE_ona"))
+}
+
+/// A plan that can be approved, with this one criterion.
+fn plan_with(criterion: &str) -> String {
+    format!("# The plan\n\n1. Do it\n\n## Success criteria\n\n- {criterion}\n")
+}
+
+/// A plan that can be approved.
+fn plan() -> String {
+    plan_with("`cat x` prints x")
+}
+
+/// A command that asks the operator at a terminal, who says yes. Returns what was shown.
+#[track_caller]
+fn says_yes(project: &Project, args: &[&str]) -> String {
+    let pty = project.pty(args, PtyOptions::default());
+    pty.wait_for("[y/N]");
+    pty.line("y");
+    assert_eq!(pty.wait_exit(), Exit::Code(0), "{}", pty.whole());
+    pty.whole()
 }
 
 /// Waits for what is to come.

@@ -87,10 +87,10 @@ fn a_client_that_plans_goes_on_when_the_operator_has_approved() {
     let write = json!({"file_path": project.path("a"), "content": "x"});
     assert!(!server.call("EnterPlanMode", json!({})).1);
     assert!(server.call("Write", write.clone()).1);
-    let (said, refused) = server.call("ExitPlanMode", json!({"plan": "Write a"}));
+    let (said, refused) = server.call("ExitPlanMode", json!({"plan": crate::plan()}));
     assert!(refused && said.contains("ona plan approve"), "{said}");
-    let approved = run(&mut project.ona(["plan", "approve"]));
-    assert!(approved.stdout.contains("approved plan"), "{approved:?}");
+    let approved = crate::says_yes(&project, &["plan", "approve"]);
+    assert!(approved.contains("approved plan"), "{approved}");
     let (said, refused) = server.call("Write", write);
     assert!(!refused, "{said}");
     assert_eq!(server.close().0, Some(0));

@@ -3,6 +3,7 @@
 use std::fs;
 
 use ona_provider::scripted::{Reply, Server};
+use ona_testkit::pty::{Exit, PtyOptions};
 use ona_testkit::{Project, run};
 use serde_json::{Value, json};
 
@@ -188,7 +189,7 @@ fn a_message_is_shown_at_once_with_its_files() {
 #[test]
 fn a_plan_that_nobody_read_stays_a_draft_and_a_human_can_approve_it_later() {
     let project = project();
-    let plan = "# Plan\n1. Write x\n";
+    let plan = crate::plan();
     let server = Server::start([
         Reply::new().call("toolu_e", "EnterPlanMode", json!({})),
         Reply::new().call("toolu_w", "Write", json!({"file_path": "x", "content": "x"})),
@@ -211,16 +212,15 @@ fn a_plan_that_nobody_read_stays_a_draft_and_a_human_can_approve_it_later() {
     assert_eq!(project.sql("SELECT status, content FROM plans"), [format!("draft|{plan}")]);
 
     let shown = run(&mut project.ona(["plan", "show"]));
-    assert!(shown.stdout.contains("1. Write x"), "{}", shown.stdout);
+    assert!(shown.stdout.contains("1. Do it"), "{}", shown.stdout);
     // An agent's own command approves nothing.
     let governed = run(project.ona(["plan", "approve"]).env("ONA_TOOL_USE_ID", "toolu_1"));
     assert_eq!(governed.code, Some(2), "{}", governed.stdout);
-    let approved = run(&mut project.ona(["plan", "approve"]));
-    assert_eq!(approved.code, Some(0), "{}", approved.stderr);
+    crate::says_yes(&project, &["plan", "approve"]);
     assert_eq!(project.sql("SELECT phase FROM conversations"), ["implement"]);
     assert_eq!(project.sql("SELECT status, approved_at IS NOT NULL FROM plans"), ["approved|1"]);
-    let again = run(&mut project.ona(["plan", "approve", "1"]));
-    assert!(again.stderr.contains("only a draft"), "{}", again.stderr);
+    let again = project.pty(["plan", "approve", "1"], PtyOptions::default());
+    again.wait_for("only a draft");
     let ran = run(anthropic(&project, &server, &["-p", "go on", "--continue"]).args(args));
     assert_eq!(ran.stdout, "Written.\n", "{}", ran.stderr);
     assert!(project.path("x").exists());
@@ -233,7 +233,12 @@ fn a_plan_the_operator_hands_in_is_approved_and_a_new_round_begins_without_it() 
     assert!(
         project.refused("Write", json!({"file_path": "x", "content": "x"})).contains("planning")
     );
-    project.ok("ExitPlanMode", json!({"plan": "Write x"}));
+    let hand_in = json!({"tool": "ExitPlanMode", "input": {"plan": crate::plan()}}).to_string();
+    let nobody = run(&mut project.ona(["--eval", &hand_in])).stdout;
+    assert!(nobody.contains("only a human"), "{nobody}");
+    assert_eq!(project.sql("SELECT status FROM plans"), ["draft"]);
+    let pty = project.pty(["--eval", &hand_in], PtyOptions::default());
+    assert_eq!(pty.wait_exit(), Exit::Code(0), "{}", pty.whole());
     assert_eq!(project.sql("SELECT phase FROM conversations"), ["implement"]);
     let events =
         project.sql("SELECT detail FROM events WHERE event_type = 'phase.changed' ORDER BY id");
@@ -245,7 +250,7 @@ fn a_plan_the_operator_hands_in_is_approved_and_a_new_round_begins_without_it() 
         project.refused("Write", json!({"file_path": "x", "content": "x"})).contains("planning")
     );
     let sent_back = run(&mut project.ona(["plan", "reject"]));
-    assert!(sent_back.stderr.contains("no matching plan"), "{}", sent_back.stderr);
+    assert!(sent_back.stderr.contains("no draft of a plan"), "{}", sent_back.stderr);
 }
 
 #[test]

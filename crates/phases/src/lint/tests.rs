@@ -80,6 +80,21 @@ fn assertions_about_the_surface_are_accepted() {
 }
 
 #[test]
+fn parts_are_found_behind_every_kind_of_command() {
+    for exercise in [
+        "\"$PROJECT/todo\" list | tee out.txt | head -c 80",
+        "\"$PROJECT/todo\" list | sed s/a/b/ | sort | uniq > out.txt",
+        "true && \"$PROJECT/todo\" list > out.txt || true",
+        "! \"$PROJECT/todo\" list | cat | tee out.txt",
+        "{ \"$PROJECT/todo\" list; } > out.txt 2>&1",
+        "for n in 1 2; do \"$PROJECT/todo\" list >> out.txt; done",
+        "\"$PROJECT/todo\" list <<'EOF' > out.txt\nmilk\nEOF",
+    ] {
+        assert_ok(&script("process_output", "", exercise, "grep -q milk out.txt || exit 1"));
+    }
+}
+
+#[test]
 fn a_test_without_an_assertion_is_refused() {
     for assert in [
         "echo \"$OUT\"",

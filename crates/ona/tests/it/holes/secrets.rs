@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use ona_provider::scripted::{Reply, Server};
+use ona_testkit::pty::{Exit, PtyOptions};
 use ona_testkit::{Project, Ran, run};
 use serde_json::{Value, json};
 
@@ -64,7 +65,46 @@ const TRIED: [&str; 9] = [
 
 /// Columns that hold what ona itself writes, or texts that pass the same function on their way.
 #[rustfmt::skip]
-const OTHERS: [&str; 145] = [
+const OTHERS: [&str; 184] = [
+    "behavioral_runs.level",
+    "behavioral_runs.plan_hash",
+    "behavioral_runs.reason",
+    "behavioral_runs.script_hash",
+    "behavioral_runs.second",
+    "behavioral_runs.started_at",
+    "behavioral_runs.status",
+    "behavioral_runs.stderr",
+    "behavioral_runs.stdout",
+    "behavioral_runs.tree_hash",
+    "behavioral_tests.created_at",
+    "behavioral_tests.criterion",
+    "behavioral_tests.name",
+    "behavioral_tests.origin",
+    "behavioral_tests.plan_hash",
+    "behavioral_tests.retired_at",
+    "behavioral_tests.script",
+    "behavioral_tests.script_hash",
+    "behavioral_tests.surface",
+    "plan_approvals.approved_by",
+    "plan_approvals.commit_id",
+    "plan_approvals.contracts",
+    "plan_approvals.created_at",
+    "plan_approvals.criteria",
+    "plan_approvals.plan_hash",
+    "plan_approvals.seal",
+    "plan_approvals.tree_hash",
+    "test_generations.author",
+    "test_generations.created_at",
+    "test_generations.detail",
+    "test_generations.input",
+    "test_generations.input_hash",
+    "test_generations.outcome",
+    "test_reports.approved_at",
+    "test_reports.approved_by",
+    "test_reports.body",
+    "test_reports.conversation_id",
+    "test_reports.report_hash",
+    "test_reports.tree_hash",
     "typed_prompts.project_dir",
     "typed_prompts.text",
     "typed_prompts.typed_at",
@@ -285,6 +325,72 @@ fn no_live_secret_is_stored_wherever_it_stands() {
         TRIED.iter().chain(&OTHERS).map(|name| (*name).to_owned()).collect();
     assert_eq!(columns, known, "a new column: try a secret in it, or say why none gets there");
     for column in TRIED {
+        let (table, name) = column.split_once('.').unwrap();
+        let query = format!("SELECT count(*) FROM {table} WHERE {name} LIKE '%[REDACTED:live]%'");
+        assert_ne!(project.sql(&query), ["0"], "{column} was not tried");
+    }
+}
+
+#[test]
+fn no_live_secret_is_stored_with_plans_tests_and_reports() {
+    let project = governed(&json!({"env": {"DEPLOY_TOKEN": CONFIGURED}}));
+    let ok = |args: &[&str]| {
+        let ran = run(project.ona(args).env("OPENAI_API_KEY", LIVE));
+        assert_eq!(ran.code, Some(0), "{args:?}: {}{}", ran.stdout, ran.stderr);
+    };
+    let yes = |args: &[&str]| {
+        let pty = project.pty(args, PtyOptions::default().env("OPENAI_API_KEY", LIVE));
+        pty.wait_for("[y/N]");
+        pty.line("y");
+        assert_eq!(pty.wait_exit(), Exit::Code(0), "{}", pty.whole());
+    };
+    ok(&["trust"]);
+    project.file("docs/use.md", format!("The key is {LIVE}, or {CONFIGURED}."));
+    project.file(
+        "tell",
+        "#!/bin/sh\necho \"token: $DEPLOY_TOKEN\"\necho \"err: $DEPLOY_TOKEN\" >&2\n",
+    );
+    ok(&["--transition", "planning"]);
+    let plan = format!(
+        "# See docs/use.md and {LIVE}\n## Success criteria\n- `sh tell` prints the token, not {LIVE} or {CONFIGURED}"
+    );
+    let call = json!({"tool": "ExitPlanMode", "input": {"plan": plan}}).to_string();
+    ok(&["--eval", &call]);
+    yes(&["plan", "approve"]);
+    ok(&["--transition", "test"]);
+    let script = "# CRITERION: SC-1\n# SURFACE: process_output\n# SETUP\n# EXERCISE\nOUT=$(sh \"$PROJECT/tell\")\n\
+        echo \"$OUT\"\n# ASSERT\ngrep -q token <<< \"$OUT\" || exit 1\n";
+    let answer = json!({"tests": [
+        {"criterion": "SC-1", "surface": "process_output", "name": LIVE, "script": script}]});
+    let server = Server::start([Reply::say(answer.to_string())]).unwrap();
+    let mut generate = anthropic(&project, &server, &["test", "generate"]);
+    let ran = run(generate.env("OPENAI_API_KEY", LIVE));
+    assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
+    let sent = server.requests()[0].body.to_string();
+    assert!(!sent.contains(LIVE) && !sent.contains(CONFIGURED), "{sent}");
+    let file = project.home().join("by-hand.sh");
+    fs::write(&file, script.replace("grep -q token", &format!("grep -q {LIVE}"))).unwrap();
+    let added =
+        run(project.ona(["test", "add", file.to_str().unwrap()]).env("OPENAI_API_KEY", LIVE));
+    assert!(added.stderr.contains("looks like a secret"), "{}", added.stderr);
+    ok(&["test", "run"]);
+    ok(&["phase", "verify"]);
+    yes(&["report", "approve"]);
+
+    let kept = record(&project);
+    for secret in [LIVE, CONFIGURED] {
+        assert!(!kept.contains(secret), "{secret}");
+    }
+    for column in [
+        "plans.content",
+        "plan_approvals.criteria",
+        "plan_approvals.contracts",
+        "test_generations.input",
+        "behavioral_tests.name",
+        "behavioral_runs.stdout",
+        "behavioral_runs.stderr",
+        "test_reports.body",
+    ] {
         let (table, name) = column.split_once('.').unwrap();
         let query = format!("SELECT count(*) FROM {table} WHERE {name} LIKE '%[REDACTED:live]%'");
         assert_ne!(project.sql(&query), ["0"], "{column} was not tried");

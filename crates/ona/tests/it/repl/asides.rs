@@ -115,7 +115,7 @@ fn an_aside_and_the_status_line_take_the_model_that_was_chosen_during_the_turn()
 
 #[test]
 fn the_status_line_shows_a_mode_that_an_approved_plan_has_set_before_the_turn_ends() {
-    let plan = "# The plan\n## Success criteria\n- x\n";
+    let plan = "# The plan\n## Success criteria\n- It prints x\n";
     let (project, server) = (
         project(),
         model([

@@ -45,13 +45,16 @@ fn explain_tells_what_the_gate_would_decide() {
 fn the_phase_is_shown_and_changed_where_its_conditions_are_met() {
     let project = project();
     let pty = start_alone(&project);
-    answers(&pty, "/phase", "the phase is idle; no plan is approved");
+    let shown = answers(&pty, "/phase", "next          planning");
+    assert!(shown.contains("phase         idle"), "{shown}");
+    assert!(shown.contains("plan          none is approved"), "{shown}");
     ready(&pty);
-    pty.line("/phase planning");
+    answers(&pty, "/phase planning", "the phase is planning now");
     pty.wait_for("phase planning");
     ready(&pty);
     assert_eq!(project.sql("SELECT phase FROM conversations"), ["planning"]);
-    answers(&pty, "/phase implement", "plan");
+    let shown = answers(&pty, "/phase implement", "the conversation has no approved plan");
+    assert!(shown.contains("`ona plan approve`") && shown.contains("/clear"), "{shown}");
     ready(&pty);
     assert_eq!(project.sql("SELECT phase FROM conversations"), ["planning"], "no plan is approved");
     answers(&pty, "/phase nonsense", "nonsense");

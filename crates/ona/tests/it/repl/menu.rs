@@ -185,7 +185,7 @@ fn closed_commands_say_whether_they_are_omitted_or_replaced() {
 fn capabilities_of_later_issues_say_that_there_is_nothing_yet() {
     let project = project();
     let pty = start_alone(&project);
-    for name in ["bead", "report", "hil", "audit"] {
+    for name in ["bead", "hil", "audit"] {
         pty.line(&format!("/{name}"));
         pty.wait_until(|_| {
             let shown = pty.whole();

@@ -147,13 +147,16 @@ fn planned(plan: &str) -> (Project, Server) {
 
 #[test]
 fn a_plan_is_approved_and_its_check_is_shown() {
-    let (project, server) =
-        planned("# The plan\n1. Do it\n\n## Success criteria\n- It is done\n- It is quick\n");
+    let (project, server) = planned(
+        "# The plan\n1. Do it\n\n## Success criteria\n- It prints a line\n- It is quick [surface: process_output]\n",
+    );
     let pty = start(&project, &server, &[]);
     pty.line("/plan do it");
     let shown = pty.wait_for("Approve this plan?");
     assert!(shown.contains("1. Do it") || shown.contains("Do it"), "{shown}");
     assert!(shown.contains("success criteria: 2 found"), "{shown}");
+    assert!(shown.contains("SC-1 [process_output, inferred] It prints a line"), "{shown}");
+    assert!(shown.contains("plan hash: "), "{shown}");
     assert!(last_told(&server).contains("do it"));
     assert_eq!(project.sql("SELECT phase FROM conversations"), ["planning"]);
     pty.send("y");
@@ -163,12 +166,23 @@ fn a_plan_is_approved_and_its_check_is_shown() {
 }
 
 #[test]
-fn a_plan_without_criteria_says_so_and_words_send_it_back() {
+fn a_plan_without_criteria_goes_back_to_the_agent_without_a_question() {
     let (project, server) = planned("# The plan\n1. Do it\n");
     let pty = start(&project, &server, &[]);
     pty.line("/plan do it");
+    pty.wait_for("We go on.");
+    assert!(pty.whole().contains("the plan cannot be approved"), "{}", pty.whole());
+    assert!(last_told(&server).contains("add a section `## Success criteria`"));
+    assert_eq!(project.sql("SELECT status FROM plans"), ["draft"]);
+    pty.wait_for("phase planning");
+}
+
+#[test]
+fn words_send_a_plan_back() {
+    let (project, server) = planned(&crate::plan());
+    let pty = start(&project, &server, &[]);
+    pty.line("/plan do it");
     pty.wait_for("Approve this plan?");
-    pty.wait_for("success criteria: not found");
     pty.key(Key::Tab);
     pty.wait_for("No, and tell the agent:");
     pty.line("say how you will test it");
@@ -180,7 +194,7 @@ fn a_plan_without_criteria_says_so_and_words_send_it_back() {
 
 #[test]
 fn a_plan_can_be_approved_with_its_edits() {
-    let (project, server) = planned("# The plan\n## Success criteria\n- x\n");
+    let (project, server) = planned("# The plan\n## Success criteria\n- It prints x\n");
     let pty = start(&project, &server, &[]);
     pty.line("/plan do it");
     pty.wait_for("Yes, and accept edits from then on");

@@ -544,3 +544,17 @@ fn doctor_tells_what_has_no_effect() {
     let told = "warn  sandbox      the settings want a sandbox, and no level works here";
     assert!(ran.stdout.contains(told), "{}", ran.stdout);
 }
+
+#[test]
+fn a_trusted_folder_is_looked_at_with_its_own_settings() {
+    let project = project();
+    let settings = json!({"env": {"A": "b"}, "sandbox": {"enabled": true}});
+    project.file(".claude/settings.json", settings.to_string());
+    let status = || run(&mut project.ona(["sandbox", "status"])).stdout;
+    let doctor = || run(&mut project.ona(["doctor"])).stdout;
+    assert!(status().contains("is not trusted"), "{}", status());
+    assert!(!project.database().exists(), "looking makes no record");
+    assert_eq!(run(&mut project.ona(["trust"])).code, Some(0));
+    assert!(!status().contains("is not trusted"), "{}", status());
+    assert!(doctor().contains("commands in this folder run at the level"), "{}", doctor());
+}
