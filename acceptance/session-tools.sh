@@ -53,15 +53,20 @@ case $1 in
     same "$(sql "SELECT count(*) FROM events WHERE event_type = 'phase.changed'")" 1
     ;;
   ExitPlanMode)
-    replies "$(calls e EnterPlanMode '{}')" "$(calls x ExitPlanMode '{"plan":"Write x"}')" "$(says 'Nobody approved.')"
+    plan='Write x\n## Success criteria\n- `cat x` prints x'
+    replies "$(calls e EnterPlanMode '{}')" "$(calls x ExitPlanMode "{\"plan\":\"$plan\"}")" "$(says 'Nobody approved.')"
     serve_model
     same "$(turn --permission-mode bypassPermissions)" 'Nobody approved.'
-    same "$(sql 'SELECT phase, status, content FROM conversations, plans')" 'planning|draft|Write x'
-    has "$(ona plan approve)" 'approved'
+    same "$(sql 'SELECT phase, status, substr(content, 1, 7) FROM conversations, plans')" 'planning|draft|Write x'
+    code=0
+    told=$(ona plan approve 2>&1 < /dev/null) || code=$?
+    same "$code" 1
+    has "$told" 'run `ona plan approve` in a terminal'
+    has "$(at_terminal y ona plan approve)" 'approved plan'
     same "$(sql 'SELECT phase, status FROM conversations, plans')" 'implement|approved'
     done_ "$(call EnterPlanMode '{}')"
-    done_ "$(call ExitPlanMode '{"plan":"Write y"}')"
-    same "$(sql 'SELECT phase FROM conversations')" implement
+    has "$(call ExitPlanMode '{"plan":"Write y"}')" 'the plan has no success criteria'
+    same "$(sql 'SELECT phase FROM conversations')" planning
     ;;
   TaskOutput)
     done_ "$(call Bash '{"command":"echo printed; exit 4","run_in_background":true}')"

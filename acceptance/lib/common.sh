@@ -18,6 +18,13 @@ sql() {
   sqlite3 -cmd '.timeout 30000' "$AGENT_SDLC_DB" "$1"
 }
 
+# at_terminal LINE COMMAND…: runs a command in a terminal, where somebody types LINE. Prints what is shown.
+at_terminal() {
+  local line=$1
+  shift
+  printf '%s\n' "$line" | script -qec "$(printf '%q ' "$@")" /dev/null
+}
+
 # has TEXT PART: fails unless PART stands in TEXT.
 has() {
   case $1 in *"$2"*) ;; *) fail "expected «$2» in: $1" ;; esac

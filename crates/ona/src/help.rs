@@ -46,7 +46,7 @@ const TOPICS: &[Topic] = topics! {
     "credentials", "CREDENTIALS.md", "where credentials come from, where they are kept, what is masked";
     "environment", "ENVIRONMENT.md", "every environment variable";
     "hooks", "HOOKS.md", "how hooks run and when they fire";
-    "phases", "PHASES.md", "the phases of a conversation, and plans";
+    "phases", "PHASES.md", "phases, plans, tests by a model that has not seen the code, the report";
     "intents", "INTENTS.md", "intents, their scope, the trace, blame";
     "hosts", "HOSTS.md", "other agents under ona's gate";
     "extensions", "EXTENSIONS.md", "agents, skills, commands, plugins";

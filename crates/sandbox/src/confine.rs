@@ -60,6 +60,9 @@ pub struct Confinement {
     /// What of it no setting opens, because a rule or a setting closes it.
     #[serde(default)]
     pub forbidden: Vec<PathBuf>,
+    /// What of it nothing opens, because other programs act on it.
+    #[serde(default)]
+    pub closed: Vec<PathBuf>,
     /// What cannot even be read.
     pub hidden: Vec<PathBuf>,
     /// What can be read in directories that cannot.
@@ -141,6 +144,8 @@ pub enum Refused {
     Write(PathBuf),
     /// To write what a rule or a setting closes.
     Forbidden(PathBuf),
+    /// To write what nothing opens.
+    Closed(PathBuf),
     /// To reach this host.
     Host(String),
     /// To reach the network at all.
@@ -150,7 +155,9 @@ pub enum Refused {
 impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Write(path) | Self::Forbidden(path) => write!(f, "writing {}", path.display()),
+            Self::Write(path) | Self::Forbidden(path) | Self::Closed(path) => {
+                write!(f, "writing {}", path.display())
+            }
             Self::Host(host) => write!(f, "reaching {host}"),
             Self::Network => f.write_str("using the network"),
         }
@@ -160,7 +167,7 @@ impl fmt::Display for Refused {
 impl Refused {
     /// Whether it is about a file, not the network.
     fn is_write(&self) -> bool {
-        matches!(self, Self::Write(_) | Self::Forbidden(_))
+        matches!(self, Self::Write(_) | Self::Forbidden(_) | Self::Closed(_))
     }
 
     /// What would allow it, or why nothing does.
@@ -173,6 +180,7 @@ impl Refused {
             }
             Self::Write(_) => ": sandbox.filesystem.allowWrite would allow it",
             Self::Forbidden(_) => ": sandbox.filesystem.denyWrite or a deny rule of Edit closes it",
+            Self::Closed(_) => ": no setting opens it, because git runs what it says",
             Self::Host(_) | Self::Network => ": sandbox.network.allowedDomains would allow it",
         }
     }
@@ -201,12 +209,14 @@ impl Confinement {
         for root in by_depth(&self.writable) {
             let within = |path: &Path| writable.iter().any(|known| path.starts_with(known));
             match root.canonicalize() {
+                // It can be made.
+                Err(_) if within(root) => {}
                 Err(_) => left_out.push(LeftOut::Missing(root.clone())),
                 Ok(real) if real != *root && within(root) && !within(&real) => {
                     left_out.push(LeftOut::Link(root.clone()));
                 }
-                Ok(real) if !real.is_dir() => left_out.push(LeftOut::NoDirectory(root.clone())),
                 Ok(real) if within(&real) => {}
+                Ok(real) if !real.is_dir() => left_out.push(LeftOut::NoDirectory(root.clone())),
                 Ok(real) => writable.push(real),
             }
         }
@@ -219,6 +229,7 @@ impl Confinement {
         let confinement = Self {
             protected: resolved(&self.protected),
             forbidden: resolved(&self.forbidden),
+            closed: resolved(&self.closed),
             hidden: resolved(&self.hidden),
             readable: resolved(&self.readable),
             temporary: real(&self.temporary),
@@ -272,9 +283,11 @@ impl Confinement {
     /// A write there that is refused, for those who want to know why.
     #[cfg(target_os = "linux")]
     fn refused_write(&self, path: PathBuf) -> Refused {
-        match self.forbidden.iter().any(|closed| path.starts_with(closed)) {
-            true => Refused::Forbidden(path),
-            false => Refused::Write(path),
+        let lies_in = |all: &[PathBuf]| all.iter().any(|known| path.starts_with(known));
+        match (lies_in(&self.closed), lies_in(&self.forbidden)) {
+            (true, _) => Refused::Closed(path),
+            (_, true) => Refused::Forbidden(path),
+            _ => Refused::Write(path),
         }
     }
 }
@@ -306,7 +319,10 @@ pub fn refusal_note(refused: &[Refused]) -> Option<String> {
         .map(|one| format!("[sandbox] refused {one}{}", one.remedy()))
         .collect();
     if writes.len() > MAX_TOLD {
-        lines.push(format!("[sandbox] and refused {} more writes", writes.len() - MAX_TOLD));
+        // No more than so many are kept.
+        let at_least = if writes.len() < attend::MAX_WRITES { "" } else { "at least " };
+        let more = writes.len() - MAX_TOLD;
+        lines.push(format!("[sandbox] and refused {at_least}{more} more writes"));
     }
     Some(lines.join("\n"))
 }
@@ -400,7 +416,9 @@ impl Confined {
             }
             #[cfg(target_os = "linux")]
             (SandboxLevel::Landlock, _) => {
-                let rules = watch::Rules { allowed: self.confinement.clone(), mounts: false };
+                // What lies in a writable directory is not protected there, so nothing is refused.
+                let allowed = Confinement { protected: Vec::new(), ..self.confinement.clone() };
+                let rules = watch::Rules::new(allowed, false);
                 let network = self.confinement.network.clone();
                 let (attendant, pipe) =
                     attend::Attendant::new(rules, network).map_err(ConfineError::Attend)?;
@@ -447,7 +465,7 @@ impl Confined {
             None => self.limits.set(&mut command),
             Some(own) => {
                 let network = self.confinement.network.clone();
-                let rules = watch::Rules { allowed: self.confinement.clone(), mounts: true };
+                let rules = watch::Rules::new(self.confinement.clone(), true);
                 let (attendant, pipe) =
                     attend::Attendant::new(rules, network).map_err(ConfineError::Attend)?;
                 let (http, socks) = self.ports();

@@ -16,7 +16,7 @@ use super::watch::{Rules, answer_faster, answer_one};
 use super::{Network, Refused, proxy};
 
 /// How many refused writes are kept.
-const MAX_WRITES: usize = 50;
+pub(super) const MAX_WRITES: usize = 50;
 /// How many refused hosts are kept.
 const MAX_HOSTS: usize = 5_000;
 /// How long the pipe of a command that has ended is waited for.

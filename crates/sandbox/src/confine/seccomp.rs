@@ -58,6 +58,30 @@ const DENIED_AMONG_OTHERS: [i64; 5] = [
     libc::SYS_pidfd_getfd,
 ];
 
+/// Calls that change what a process of the user may use up: the argument that names another one, 0 for the caller itself, and
+/// one that must be given for the call to change anything.
+const CHANGES_OTHERS: [(i64, u8, Option<u8>); 3] = [
+    (libc::SYS_prlimit64, 0, Some(2)),
+    (libc::SYS_setpriority, 1, None),
+    (libc::SYS_ioprio_set, 1, None),
+];
+
+/// Namespaces. A new user namespace comes with every capability in it.
+const NAMESPACES: [i32; 7] = [
+    libc::CLONE_NEWUSER,
+    libc::CLONE_NEWNS,
+    libc::CLONE_NEWPID,
+    libc::CLONE_NEWNET,
+    libc::CLONE_NEWIPC,
+    libc::CLONE_NEWUTS,
+    libc::CLONE_NEWCGROUP,
+];
+
+/// What a pair of Unix sockets can be that also sends to others (`sendto`). The kernel takes raw ones for datagrams.
+const SENDS_ANYWHERE: [i32; 2] = [libc::SOCK_DGRAM, libc::SOCK_RAW];
+/// The bits of a socket's type that are the type.
+const TYPE: u64 = 0xf;
+
 /// Families of sockets that lead past the network: to the wire, to the hypervisor.
 const NEVER: [i32; 2] = [libc::AF_PACKET, libc::AF_VSOCK];
 /// Families of the network.
@@ -76,21 +100,30 @@ pub(super) struct Filtered {
     pub others: bool,
     /// Whether no socket of the network can be made.
     pub network: bool,
-    /// Whether no socket to programs on this machine can be made. A pair of sockets (`socketpair`) reaches nothing and
-    /// is always there.
+    /// Whether no socket to programs on this machine can be made. A pair of connected sockets (`socketpair`) reaches
+    /// nothing and is always there.
     pub unix: bool,
 }
 
-/// The filter for calls that fail. Each is made once.
-pub(super) fn filter(filtered: Filtered) -> Result<BpfProgram, FilterError> {
-    static MADE: Mutex<Vec<(Filtered, BpfProgram)>> = Mutex::new(Vec::new());
+/// Filters that are applied together.
+pub(super) type Filters = [BpfProgram; 2];
+
+/// The filters for calls that fail. Each is made once.
+pub(super) fn filter(filtered: Filtered) -> Result<Filters, FilterError> {
+    static MADE: Mutex<Vec<(Filtered, Filters)>> = Mutex::new(Vec::new());
     let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some((_, program)) = made.iter().find(|(known, _)| *known == filtered) {
-        return Ok(program.clone());
+    if let Some((_, programs)) = made.iter().find(|(known, _)| *known == filtered) {
+        return Ok(programs.clone());
     }
-    let program = make(filtered)?;
-    made.push((filtered, program.clone()));
-    Ok(program)
+    let programs = [make(filtered)?, without_clone3()?];
+    made.push((filtered, programs.clone()));
+    Ok(programs)
+}
+
+/// The flags of `clone3` are in memory, where no filter sees them. Who is told that it does not exist takes `clone`.
+fn without_clone3() -> Result<BpfProgram, FilterError> {
+    let rules = [(libc::SYS_clone3, Vec::new())].into_iter().collect();
+    compiled(with_other_numbers(rules), SeccompAction::Errno(libc::ENOSYS.unsigned_abs()))
 }
 
 fn make(filtered: Filtered) -> Result<BpfProgram, FilterError> {
@@ -98,18 +131,54 @@ fn make(filtered: Filtered) -> Result<BpfProgram, FilterError> {
         DENIED.into_iter().map(|call| (call, Vec::new())).collect();
     if filtered.others {
         rules.extend(DENIED_AMONG_OTHERS.into_iter().map(|call| (call, Vec::new())));
+        for (call, whom, what) in CHANGES_OTHERS {
+            let given = std::iter::once(whom).chain(what);
+            let conditions = given.map(|argument| {
+                // A number of 32 bits, or an address.
+                let length = if argument == whom {
+                    SeccompCmpArgLen::Dword
+                } else {
+                    SeccompCmpArgLen::Qword
+                };
+                SeccompCondition::new(argument, length, SeccompCmpOp::Ne, 0)
+            });
+            rules.insert(call, vec![SeccompRule::new(conditions.collect::<Result<_, _>>()?)?]);
+        }
+    }
+    let namespaces = NAMESPACES.into_iter().map(|flag| has_bits(0, u64::from(flag.unsigned_abs())));
+    rules.insert(libc::SYS_clone, namespaces.collect::<Result<_, _>>()?);
+    if filtered.unix {
+        let types = SENDS_ANYWHERE.into_iter().map(|kind| {
+            let kind = u64::from(kind.unsigned_abs());
+            let op = SeccompCmpOp::MaskedEq(TYPE);
+            SeccompRule::new(vec![SeccompCondition::new(1, SeccompCmpArgLen::Dword, op, kind)?])
+        });
+        rules.insert(libc::SYS_socketpair, types.collect::<Result<_, _>>()?);
     }
     let mut families = NEVER.to_vec();
     families.extend(filtered.network.then_some(NETWORK).into_iter().flatten());
     families.extend(filtered.unix.then_some(libc::AF_UNIX));
     let sockets = families.into_iter().map(is_family).collect::<Result<_, _>>()?;
     rules.insert(libc::SYS_socket, sockets);
+    compiled(with_other_numbers(rules), SeccompAction::Errno(libc::EPERM.unsigned_abs()))
+}
+
+/// The same for the numbers of the other ABI.
+fn with_other_numbers(
+    mut rules: BTreeMap<i64, Vec<SeccompRule>>,
+) -> BTreeMap<i64, Vec<SeccompRule>> {
     if let Some(bit) = OTHER_NUMBERS {
         let others: Vec<(i64, Vec<SeccompRule>)> =
             rules.iter().map(|(call, rules)| (call | bit, rules.clone())).collect();
         rules.extend(others);
     }
-    compiled(rules, SeccompAction::Errno(libc::EPERM.unsigned_abs()))
+    rules
+}
+
+/// An argument with all of these bits.
+fn has_bits(argument: u8, bits: u64) -> Result<SeccompRule, BackendError> {
+    let op = SeccompCmpOp::MaskedEq(bits);
+    SeccompRule::new(vec![SeccompCondition::new(argument, SeccompCmpArgLen::Qword, op, bits)?])
 }
 
 /// A filter with one action for the calls of its rules.
@@ -128,9 +197,12 @@ pub(super) fn is_family(family: i32) -> Result<SeccompRule, BackendError> {
     SeccompRule::new(vec![is])
 }
 
-/// Applies a filter to this process, for good.
-pub(super) fn apply(filter: &BpfProgram) -> io::Result<()> {
-    seccompiler::apply_filter(filter).map_err(|_| io::Error::from(io::ErrorKind::PermissionDenied))
+/// Applies filters to this process, for good.
+pub(super) fn apply(filters: &Filters) -> io::Result<()> {
+    filters.iter().try_for_each(|filter| {
+        seccompiler::apply_filter(filter)
+            .map_err(|_| io::Error::from(io::ErrorKind::PermissionDenied))
+    })
 }
 
 /// Gives up every capability, for good. Without any there is nothing to give up.

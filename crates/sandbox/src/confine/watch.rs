@@ -4,12 +4,12 @@
 //! network namespace, sockets. ona looks where the path leads in the command's own file system, notes what will be
 //! refused, and lets the call go on. The note decides nothing: by the time the kernel does the call, its own rules hold.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::io::{self, IoSliceMut};
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd, RawFd};
 use std::path::{Component, Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, OpenHow, ResolveFlag, openat2};
@@ -101,6 +101,22 @@ const OPENS: &[i64] = &[
     libc::SYS_open,
     #[cfg(target_arch = "x86_64")]
     libc::SYS_creat,
+];
+
+/// The calls that change what a link leads to, if the name is one. The others change the link itself.
+const FOLLOWS: &[i64] = &[
+    libc::SYS_openat,
+    libc::SYS_fchmodat,
+    libc::SYS_fchownat,
+    libc::SYS_truncate,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_open,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_creat,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_chmod,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_chown,
 ];
 
 /// How a name has to be for the kernel to come to the question of permission. The other calls change what has it.
@@ -204,7 +220,46 @@ pub(super) struct Rules {
     pub allowed: Confinement,
     /// Whether the command has a file system of its own, whose mounts tell.
     pub mounts: bool,
+    /// Directories that were reached without a link. If that changes meanwhile, something may not be told.
+    pub without_links: Mutex<HashSet<PathBuf>>,
 }
+
+impl Rules {
+    pub(super) fn new(allowed: Confinement, mounts: bool) -> Self {
+        Self { allowed, mounts, without_links: Mutex::default() }
+    }
+
+    /// Whether a path is the place itself: no link stands for a part of it.
+    fn is_the_place(&self, pid: u32, path: &Path, follows: bool) -> bool {
+        let is_link = || follows && fs::read_link(below_root(pid, path)).is_ok();
+        let Some(dir) = path.parent() else { return true };
+        let mut known = self.without_links.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.contains(dir) {
+            return !is_link();
+        }
+        let reached = fs::File::open(format!("/proc/{pid}/root")).ok().and_then(|root| {
+            let how = OpenHow::new()
+                .flags(OFlag::O_PATH | OFlag::O_CLOEXEC)
+                .resolve(ResolveFlag::RESOLVE_IN_ROOT | ResolveFlag::RESOLVE_NO_SYMLINKS);
+            openat2(root.as_fd(), dir.strip_prefix("/").ok()?, how).ok()
+        });
+        if reached.is_none() {
+            return false;
+        }
+        if known.len() < MAX_KNOWN {
+            known.insert(dir.to_owned());
+        }
+        !is_link()
+    }
+}
+
+/// A path in the command's own file system.
+fn below_root(pid: u32, path: &Path) -> PathBuf {
+    Path::new(&format!("/proc/{pid}/root")).join(path.strip_prefix("/").unwrap_or(path))
+}
+
+/// How many directories are remembered.
+const MAX_KNOWN: usize = 10_000;
 
 /// Lets the kernel switch directly between the command and whoever answers it. Older ones cannot.
 #[allow(unsafe_code, reason = "the kernel's own call")]
@@ -258,7 +313,8 @@ fn refusals(pid: u32, call: i64, args: &[u64; 6], rules: &Rules) -> Vec<Refused>
             _ if OPENS.contains(&call) => Wanted::Any,
             _ => Wanted::There,
         };
-        is_refused(pid, &path, wanted, rules).then(|| rules.allowed.refused_write(path))
+        is_refused(pid, &path, wanted, FOLLOWS.contains(&call), rules)
+            .then(|| rules.allowed.refused_write(path))
     });
     refused.collect()
 }
@@ -321,19 +377,19 @@ fn read_path(pid: u32, address: u64) -> Option<PathBuf> {
 }
 
 /// Whether the kernel will refuse a write there.
-fn is_refused(pid: u32, path: &Path, wanted: Wanted, rules: &Rules) -> bool {
+fn is_refused(pid: u32, path: &Path, wanted: Wanted, follows: bool, rules: &Rules) -> bool {
     // Most calls are fine, and are not looked at further.
-    if rules.allowed.may_write(path) {
+    if rules.allowed.may_write(path) && rules.is_the_place(pid, path, follows) {
         return false;
     }
-    let Some((found, is_there)) = nearest(pid, path) else { return false };
+    let Some((found, is_there)) = nearest(pid, path, follows) else { return false };
     if (wanted == Wanted::Free && is_there) || (wanted == Wanted::There && !is_there) {
         return false;
     }
     // Writing to a device or a pipe is not writing to the file system that it is in.
     let is_file = fstat(&found).is_ok_and(|stat| {
         let kind = SFlag::from_bits_truncate(stat.st_mode) & SFlag::S_IFMT;
-        kind == SFlag::S_IFREG || kind == SFlag::S_IFDIR
+        [SFlag::S_IFREG, SFlag::S_IFDIR, SFlag::S_IFLNK].contains(&kind)
     });
     if !is_file {
         return false;
@@ -346,12 +402,14 @@ fn is_refused(pid: u32, path: &Path, wanted: Wanted, rules: &Rules) -> bool {
 }
 
 /// The path as the command sees it, or the nearest directory above it that is there; and whether it is the path itself.
-fn nearest(pid: u32, path: &Path) -> Option<(OwnedFd, bool)> {
+fn nearest(pid: u32, path: &Path, follows: bool) -> Option<(OwnedFd, bool)> {
     let root = fs::File::open(format!("/proc/{pid}/root")).ok()?;
-    let how = OpenHow::new()
-        .flags(OFlag::O_PATH | OFlag::O_CLOEXEC)
-        .resolve(ResolveFlag::RESOLVE_IN_ROOT);
     path.ancestors().find_map(|known| {
+        let itself = !follows && known == path;
+        let link = if itself { OFlag::O_NOFOLLOW } else { OFlag::empty() };
+        let how = OpenHow::new()
+            .flags(OFlag::O_PATH | OFlag::O_CLOEXEC | link)
+            .resolve(ResolveFlag::RESOLVE_IN_ROOT);
         let below = known.strip_prefix("/").unwrap_or(known);
         let below = if below.as_os_str().is_empty() { Path::new(".") } else { below };
         Some((openat2(root.as_fd(), below, how).ok()?, known == path))
@@ -387,14 +445,24 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().canonicalize().unwrap();
         let allowed = Confinement { writable: vec![root.join("work")], ..Confinement::default() };
-        let rules = Rules { allowed, mounts: false };
+        let rules = Rules::new(allowed, false);
         fs::create_dir(root.join("work")).unwrap();
         let own = std::process::id();
-        assert!(!is_refused(own, &root.join("work/a/b"), Wanted::Any, &rules));
-        assert!(is_refused(own, &root.join("a/b"), Wanted::Free, &rules));
-        assert!(!is_refused(own, &root.join("a/b"), Wanted::There, &rules), "nothing is there");
-        assert!(!is_refused(own, &root, Wanted::Free, &rules), "it is taken");
-        assert!(!is_refused(own, Path::new("/dev/null"), Wanted::Any, &rules), "a device");
+        let refused = |name: &str, wanted| is_refused(own, &root.join(name), wanted, true, &rules);
+        assert!(!refused("work/a/b", Wanted::Any));
+        assert!(refused("a/b", Wanted::Free));
+        assert!(!refused("a/b", Wanted::There), "nothing is there");
+        assert!(!refused("", Wanted::Free), "it is taken");
+        assert!(!is_refused(own, Path::new("/dev/null"), Wanted::Any, true, &rules), "a device");
+        // A link in a writable directory leads elsewhere, but may be removed.
+        fs::write(root.join("file"), "").unwrap();
+        std::os::unix::fs::symlink(root.join("file"), root.join("work/file")).unwrap();
+        std::os::unix::fs::symlink(&root, root.join("work/dir")).unwrap();
+        for link in ["work/file", "work/dir/file", "work/dir/new"] {
+            assert!(refused(link, Wanted::Any), "{link}");
+        }
+        let removed = |name: &str| is_refused(own, &root.join(name), Wanted::There, false, &rules);
+        assert!(!removed("work/file") && !removed("work/dir") && removed("work/dir/file"));
         assert_eq!(plain(Path::new("/a/./b/../c")), Path::new("/a/c"));
     }
 }

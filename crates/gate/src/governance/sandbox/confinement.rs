@@ -15,7 +15,7 @@ const PROTECTED: [&str; 5] = [".git", ".claude", ".ona", ".orchestration", "runs
 const PROTECTED_IF_THERE: [&str; 7] =
     [".vscode", ".idea", ".husky", ".mcp.json", ".gitmodules", ".envrc", "decision_ledger.jsonl"];
 /// What in `.git` stays protected if the settings open it: it runs with the next git.
-const PROTECTED_IN_GIT: [&str; 2] = ["hooks", "config"];
+const PROTECTED_IN_GIT: [&str; 3] = ["hooks", "config", "config.worktree"];
 
 /// Credentials below the home.
 const CREDENTIALS: [&str; 24] = [
@@ -74,10 +74,11 @@ pub(super) fn confinement(governance: &Governance, temporary: PathBuf) -> Confin
     let home = &governance.roots().home;
     let rules = governance.permissions.paths();
     let writable = writable(governance);
-    let mut protected: Vec<PathBuf> = Vec::new();
-    for root in &writable {
+    let (mut protected, mut closed) = (Vec::<PathBuf>::new(), Vec::<PathBuf>::new());
+    // In a file there is nothing to protect.
+    for root in writable.iter().filter(|root| !root.is_file()) {
         if root.ends_with(".git") {
-            protected.extend(PROTECTED_IN_GIT.iter().map(|name| root.join(name)));
+            closed.extend(PROTECTED_IN_GIT.iter().map(|name| root.join(name)));
             continue;
         }
         let always = PROTECTED.iter().map(|name| root.join(name));
@@ -97,13 +98,14 @@ pub(super) fn confinement(governance: &Governance, temporary: PathBuf) -> Confin
             std::iter::once(&place.project_dir).chain(&place.additional_dirs).cloned().collect();
         find(&work, &governance.permissions, &mut forbidden, &mut hidden);
     }
-    protected.extend(forbidden.iter().cloned());
+    protected.extend(forbidden.iter().chain(&closed).cloned());
     hidden.extend(own(governance, &writable));
     let readable = terms.allow_read.clone();
     Confinement {
         writable,
         protected,
         forbidden,
+        closed,
         hidden,
         readable,
         temporary,

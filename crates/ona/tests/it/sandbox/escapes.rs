@@ -5,7 +5,7 @@ use std::fs;
 use std::io::Write as _;
 use std::net::{TcpListener, UdpSocket};
 use std::os::linux::net::SocketAddrExt as _;
-use std::os::unix::net::{SocketAddr, UnixListener};
+use std::os::unix::net::{SocketAddr, UnixDatagram, UnixListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::thread;
@@ -154,6 +154,13 @@ const ATTEMPTS: &[Attempt] = &[
         YES,
     ),
     (
+        "send a datagram to a Unix socket through a pair",
+        "perl -MSocket -e 'socketpair(A,B,AF_UNIX,SOCK_DGRAM,0) and send(A,\"x\",0,pack_sockaddr_un($ENV{DGRAM})) and print \"ESCAPED\"'",
+        Says,
+        YES,
+        YES,
+    ),
+    (
         "open a raw socket",
         "perl -MSocket -e 'socket(S,17,3,0) and print \"ESCAPED\"'",
         Says,
@@ -281,6 +288,34 @@ const ATTEMPTS_AT_THE_MACHINE: &[Attempt] = &[
         YES,
     ),
     (
+        "gain capabilities by clone in a user namespace",
+        "perl -e '$|=1; $p=syscall(56,0x10000011,0,0,0,0); if($p==0){open F,\"</proc/self/status\"; print \"ESCAPED\" if grep {/CapEff:.*[1-9a-f]/} <F>; exit} waitpid($p,0)'",
+        Says,
+        YES,
+        YES,
+    ),
+    (
+        "gain capabilities by clone3 in a user namespace",
+        "perl -e '$|=1; $a=pack(\"Q8\",0x10000000,0,0,0,17,0,0,0); $p=syscall(435,$a,64); if($p==0){open F,\"</proc/self/status\"; print \"ESCAPED\" if grep {/CapEff:.*[1-9a-f]/} <F>; exit} waitpid($p,0)'",
+        Says,
+        YES,
+        YES,
+    ),
+    (
+        "change the limits of a process outside",
+        "perl -e '$l=pack(\"Q2\",0,0); print \"ESCAPED\" if syscall(302,$ENV{VICTIM}+0,4,$l,0)==0'",
+        Says,
+        YES,
+        YES,
+    ),
+    (
+        "slow a process outside down",
+        "perl -e 'print \"ESCAPED\" if syscall(141,0,$ENV{VICTIM}+0,19)==0'",
+        Says,
+        YES,
+        YES,
+    ),
+    (
         "use io_uring, which no filter sees",
         "perl -e 'print \"ESCAPED\" if syscall(425,1,0)>=0 or $!==14'",
         Says,
@@ -298,7 +333,7 @@ struct Around {
     victim: Child,
     tcp: TcpListener,
     udp: UdpSocket,
-    _unix: (UnixListener, UnixListener),
+    _unix: (UnixListener, UnixListener, UnixDatagram),
     mark: tempfile::NamedTempFile,
 }
 
@@ -350,6 +385,7 @@ impl Around {
         let unix = (
             UnixListener::bind(dir.path().join("home/socket")).unwrap(),
             UnixListener::bind_addr(&abstracted).unwrap(),
+            UnixDatagram::bind(dir.path().join("home/datagrams")).unwrap(),
         );
         greet(&unix.0, &unix.1);
         let victim = Command::new("sleep").arg("6001").env("TOKEN", "ESCAPED").spawn().unwrap();
@@ -404,6 +440,7 @@ impl Around {
             .env("PORT", self.tcp.local_addr().unwrap().port().to_string())
             .env("UDP", self.udp.local_addr().unwrap().port().to_string())
             .env("SOCK", outside.join("../home/socket"))
+            .env("DGRAM", outside.join("../home/datagrams"))
             .env("ABSTRACT", format!("ona-escape-{}", std::process::id()))
             .env("ALIVE", alive())
             .env("MARK", self.mark.path().file_name().unwrap());
