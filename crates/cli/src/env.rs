@@ -7,6 +7,7 @@ pub mod descriptor;
 pub mod model;
 pub mod oauth;
 pub mod servers;
+mod stores;
 pub mod terminal;
 
 use std::env::VarError;
@@ -269,7 +270,8 @@ const READ: &[&Variable] = &[
 /// All variables that ona reads.
 #[cfg(test)]
 fn all_read() -> Vec<&'static Variable> {
-    let parts = [servers::READ, model::READ, oauth::READ, terminal::READ, commands::READ];
+    let parts =
+        [servers::READ, model::READ, oauth::READ, terminal::READ, commands::READ, stores::READ];
     READ.iter().chain(parts.into_iter().flatten()).copied().collect()
 }
 
@@ -390,7 +392,7 @@ pub fn machine() -> Machine {
     let state = database().ok().and_then(|record| Some(record.parent()?.to_owned()));
     let temporary = std::env::temp_dir();
     let temporary = temporary.canonicalize().unwrap_or(temporary);
-    Machine::new(state.unwrap_or_default(), search_path(), temporary)
+    Machine::new(state.unwrap_or_default(), search_path(), temporary).hiding(stores::moved())
 }
 
 /// Where programs are looked for.

@@ -110,7 +110,7 @@ impl From<GovernanceError> for CliError {
                 .hint("`-p --ask` asks on the terminal whether to go on without it"),
             GovernanceError::NoSandbox(_) => Self::usage(error.to_string())
                 .hint("`ona sandbox status` lists the levels; bubblewrap is a package of that name")
-                .hint("without failIfUnavailable commands run unconfined, and that is said"),
+                .hint("without failIfUnavailable, and without a minimum, commands run unconfined, and that is said"),
             GovernanceError::Untrusted { .. } => Self::usage(error.to_string())
                 .hint("review them, then trust them with `ona trust`")
                 .hint("`--trust` or ONA_TRUST=1 trusts them for this run only"),

@@ -380,8 +380,13 @@ pub fn covered_by<'r>(rules: &'r [Rule], effects: &Effects) -> Option<&'r Rule> 
         rules.iter().find(|rule| rule.command().is_some_and(|shape| shape.covers(command)))
     };
     let mut first = None;
-    for command in effects.commands.iter().filter(|command| !command.words.is_empty()) {
-        first = first.or(Some(covering(command)?));
+    for command in &effects.commands {
+        match command.words.is_empty() {
+            // What the line sets may decide which program a name means.
+            true if !command.assignments.iter().all(is_private_variable) => return None,
+            true => {}
+            false => first = first.or(Some(covering(command)?)),
+        }
     }
     first
 }

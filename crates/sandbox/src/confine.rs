@@ -181,7 +181,10 @@ impl Refused {
             Self::Write(_) => ": sandbox.filesystem.allowWrite would allow it",
             Self::Forbidden(_) => ": sandbox.filesystem.denyWrite or a deny rule of Edit closes it",
             Self::Closed(_) => ": no setting opens it, because git runs what it says",
-            Self::Host(_) | Self::Network => ": sandbox.network.allowedDomains would allow it",
+            Self::Host(_) => ": sandbox.network.allowedDomains would allow it",
+            Self::Network => {
+                ": sandbox.network.allowedDomains would allow it, at the level landlock only with `*`"
+            }
         }
     }
 }
@@ -234,7 +237,10 @@ impl Confinement {
             readable: resolved(&self.readable),
             temporary: real(&self.temporary),
             network: self.network.clone(),
-            sockets: self.sockets.clone(),
+            sockets: match &self.sockets {
+                Sockets::These(paths) => Sockets::These(resolved(paths)),
+                other => other.clone(),
+            },
             writable,
         };
         (confinement, left_out)

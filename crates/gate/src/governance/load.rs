@@ -155,11 +155,21 @@ impl Governance {
             (_, Some(why)) if self.sandbox.fail_if_unavailable => Err(GovernanceError::NoSandbox(
                 format!("sandbox.failIfUnavailable is set, and {why}"),
             )),
+            (_, Some(why))
+                if self.sandbox.minimum > SandboxLevel::None && self.also_confined().is_some() =>
+            {
+                // Hooks that do not run guard nothing, and outside they must not run.
+                let what = self.also_confined().unwrap_or_default();
+                Err(GovernanceError::NoSandbox(format!("{what}, and {why}")))
+            }
             (_, Some(why)) if self.sandbox.minimum > SandboxLevel::None => {
                 self.warnings.push(format!("no command will run: {why}"));
                 Ok(())
             }
             (_, Some(why)) => {
+                if self.sandbox.servers {
+                    self.warnings.push(format!("sandbox.mcpServers has no effect: {why}"));
+                }
                 self.warnings.push(format!("commands are not confined: {why}"));
                 Ok(())
             }

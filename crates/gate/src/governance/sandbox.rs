@@ -43,6 +43,10 @@ impl Governance {
         };
         if best.level == SandboxLevel::Landlock {
             confinement.network = without_namespaces(confinement.network);
+            // No socket can be told from another there: all or none.
+            if matches!(confinement.sockets, Sockets::These(_)) {
+                confinement.sockets = Sockets::None;
+            }
         }
         Runs::Inside(
             Arc::new(Confined {
@@ -73,12 +77,23 @@ impl Governance {
         Ok(Room { confined, project: project.to_owned(), env: self.host.child_env.clone() })
     }
 
-    /// What programs of servers may touch; everything if `None`.
+    /// What programs of servers may touch; everything if `None`. Where a minimum is demanded and not to be had, no session
+    /// starts.
     pub(crate) fn confined_servers(&self) -> Option<Confined> {
         if !self.sandbox.enabled || !self.sandbox.servers {
             return None;
         }
         self.confined().confined().map(|confined| Confined::clone(confined))
+    }
+
+    /// Which programs besides commands the settings confine, if any.
+    pub(super) fn also_confined(&self) -> Option<&'static str> {
+        match (self.sandbox.hooks, self.sandbox.servers) {
+            (true, true) => Some("sandbox.hooks and sandbox.mcpServers are set"),
+            (true, false) => Some("sandbox.hooks is set"),
+            (false, true) => Some("sandbox.mcpServers is set"),
+            (false, false) => None,
+        }
     }
 
     /// Why the settings keep commands from a stronger level that works here.
@@ -88,11 +103,12 @@ impl Governance {
         }
         let wanted =
             Confinement { writable: confinement::writable(self), ..Confinement::default() };
-        let helper = self.core().machine.helper_in(&wanted.resolved().0.writable)?;
-        Some(format!(
-            "{} is not used because commands can write there: open less with sandbox.filesystem.allowWrite",
-            helper.display()
-        ))
+        let why = self.core().machine.unused_helper(&wanted.resolved().0.writable)?;
+        let hint = match self.core().machine.unused_helper(&[]) {
+            None => ": open less with sandbox.filesystem.allowWrite",
+            Some(_) => "",
+        };
+        Some(format!("{why}{hint}"))
     }
 
     /// How commands of this session run, a line for each part.

@@ -23,6 +23,9 @@ struct Circumstances {
     /// A container has its own.
     namespaces: Vec<PathBuf>,
     helper: Option<Helper>,
+    /// Why there is none.
+    #[serde(default)]
+    no_helper: Option<String>,
 }
 
 /// The helper program, as it was then.
@@ -80,12 +83,14 @@ impl Circumstances {
     fn of(path: &OsStr, writable: &[PathBuf]) -> Option<Self> {
         let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
         let namespaces = ["/proc/self/ns/user", "/proc/self/ns/mnt"];
+        let helper = bwrap::find(path, writable);
         Some(Self {
             ona: env!("CARGO_PKG_VERSION").to_owned(),
             boot: boot.trim().to_owned(),
             user: nix::unistd::geteuid().as_raw(),
             namespaces: namespaces.iter().filter_map(|name| fs::read_link(name).ok()).collect(),
-            helper: bwrap::find(path, writable).ok().and_then(|path| Helper::of(path).ok()),
+            no_helper: helper.as_ref().err().map(ToString::to_string),
+            helper: helper.ok().and_then(|path| Helper::of(path).ok()),
         })
     }
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use nix::unistd::geteuid;
 
-use super::bwrap;
+use super::bwrap::{self, NoHelper};
 use super::known::known;
 use super::probe::Probed;
 
@@ -27,6 +27,7 @@ type Found = (Vec<PathBuf>, Arc<[Probed]>);
 pub struct Machine {
     /// Where it is kept which levels work.
     state: PathBuf,
+    hidden: Vec<PathBuf>,
     /// Where helpers are looked for.
     search_path: OsString,
     /// Where directories for temporary files are made.
@@ -50,7 +51,19 @@ impl Machine {
             found: Mutex::default(),
             made: Mutex::default(),
             keeps_temporary: AtomicBool::new(false),
+            hidden: Vec::new(),
         }
+    }
+
+    /// The same, with places of credentials that are not where they usually are.
+    pub fn hiding(mut self, hidden: Vec<PathBuf>) -> Self {
+        self.hidden = hidden;
+        self
+    }
+
+    /// Places of credentials that are not where they usually are.
+    pub fn hidden(&self) -> &[PathBuf] {
+        &self.hidden
     }
 
     /// The directories for temporary files stay when the process ends.
@@ -69,10 +82,9 @@ impl Machine {
         levels
     }
 
-    /// The helper that is not used because it lies in one of these directories.
-    pub fn helper_in(&self, writable: &[PathBuf]) -> Option<PathBuf> {
-        let helper = bwrap::find(&self.search_path, &[]).ok()?;
-        bwrap::find(&self.search_path, writable).is_err().then_some(helper)
+    /// Why a helper that is there is not used, where commands may write these directories.
+    pub fn unused_helper(&self, writable: &[PathBuf]) -> Option<NoHelper> {
+        bwrap::find(&self.search_path, writable).err().filter(|why| *why != NoHelper::Missing)
     }
 
     /// The directory for the temporary files of a conversation: its commands see nobody else's.

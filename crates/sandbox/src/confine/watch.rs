@@ -134,6 +134,8 @@ enum Wanted {
 /// filters knows only the first.
 const ASKS_TRACER: u32 = 0x7ff0_0000;
 const ASKS_HOLDER: u32 = 0x7fc0_0000;
+/// `SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV`, since Linux 5.19.
+const WAITS: libc::c_ulong = 1 << 5;
 /// The instruction that returns an action.
 const RETURN: u16 = 0x06;
 
@@ -190,19 +192,20 @@ pub(super) fn install(program: &BpfProgram) -> io::Result<OwnedFd> {
     let len = u16::try_from(program.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
     let filter = program.as_ptr().cast::<libc::sock_filter>().cast_mut();
     let program = libc::sock_fprog { len, filter };
-    // SAFETY: the program lives until the call returns, and the kernel copies it; a descriptor that it returns is new.
-    unsafe {
-        let fd = libc::syscall(
-            libc::SYS_seccomp,
-            libc::SECCOMP_SET_MODE_FILTER,
-            libc::SECCOMP_FILTER_FLAG_NEW_LISTENER,
-            &raw const program,
-        );
-        match RawFd::try_from(fd) {
-            Ok(fd) if fd >= 0 => Ok(OwnedFd::from_raw_fd(fd)),
-            _ => Err(io::Error::last_os_error()),
+    let install = |flags: libc::c_ulong| {
+        // SAFETY: the program lives until the call returns, and the kernel copies it; a descriptor that it returns is new.
+        unsafe {
+            let (mode, program) = (libc::SECCOMP_SET_MODE_FILTER, &raw const program);
+            let fd = libc::syscall(libc::SYS_seccomp, mode, flags, program);
+            match RawFd::try_from(fd) {
+                Ok(fd) if fd >= 0 => Ok(OwnedFd::from_raw_fd(fd)),
+                _ => Err(io::Error::last_os_error()),
+            }
         }
-    }
+    };
+    let listens = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER;
+    // A call that waits for an answer is not interrupted by signals: on a file system it never is. Older kernels cannot.
+    install(listens | WAITS).or_else(|_| install(listens))
 }
 
 mod calls {

@@ -91,6 +91,7 @@ pub(super) fn confinement(governance: &Governance, temporary: PathBuf) -> Confin
         terms.deny_write.iter().chain(&rules.unwritable).cloned().collect();
     let mut hidden: Vec<PathBuf> = CREDENTIALS.iter().map(|name| home.join(name)).collect();
     hidden.extend(terms.deny_read.iter().chain(&rules.unreadable).cloned());
+    hidden.extend(governance.core().machine.hidden().iter().cloned());
     hidden.extend(SYSTEM_SECRETS.iter().map(PathBuf::from));
     hidden.retain(|path| !terms.allow_read.iter().any(|open| path.starts_with(open)));
     if rules.more_unreadable || rules.more_unwritable {

@@ -105,6 +105,21 @@ fn excluded_commands_and_calls_that_ask_for_it_run_outside() {
     let line = format!("touch a && : >{}/made", out.display());
     said(&project, &line);
     assert!(!out.join("made").exists());
+    // What a line sets may decide which program a name means.
+    for start in [
+        "PATH=$PWD:/usr/bin:/bin;",
+        "LD_PRELOAD=./x.so;",
+        "PATH=.:/usr/bin:/bin",
+        "for PATH in /usr/bin:/bin; do",
+    ] {
+        let end = if start.ends_with("do") { "; done" } else { "" };
+        said(&project, &format!("{start} touch {}/made{end}", out.display()));
+        assert!(!out.join("made").exists(), "{start}");
+    }
+    let line = format!("name=made; touch {}/$name", out.display());
+    said(&project, &line);
+    assert!(out.join("made").exists(), "a variable of the line's own");
+    fs::remove_file(out.join("made")).unwrap();
     let project = sandboxed(json!({}));
     assert!(makes(&project, &out, &json!({"dangerouslyDisableSandbox": true})));
     let strict = sandboxed(json!({"allowUnsandboxedCommands": false}));
@@ -253,9 +268,9 @@ fn unix_sockets_are_open_by_name_or_altogether() {
     let (one, other) = (out.join("one"), out.join("other"));
     let listeners =
         [&one, &other].map(|path| std::os::unix::net::UnixListener::bind(path).unwrap());
-    let reached = |settings: Value, socket: &Path| {
+    let reached_at = |level: &str, settings: Value, socket: &Path| {
         let project = sandboxed(settings);
-        if !at_level(&project, "bwrap") {
+        if !at_level(&project, level) {
             return None;
         }
         let line = format!(
@@ -264,10 +279,17 @@ fn unix_sockets_are_open_by_name_or_altogether() {
         );
         Some(said(&project, &line).contains("open"))
     };
+    let named = json!({"network": {"allowUnixSockets": [one]}});
+    // No socket can be told from another there: none is open.
+    assert_ne!(reached_at("landlock", named.clone(), &other), Some(true));
+    assert_ne!(reached_at("landlock", named.clone(), &one), Some(true));
+    let reached = |settings: Value, socket: &Path| reached_at("bwrap", settings, socket);
     if reached(json!({}), &one).is_none() {
         return;
     }
-    let named = json!({"network": {"allowUnixSockets": [one]}});
+    symlink(&out, out.join("link")).unwrap();
+    let by_link = json!({"network": {"allowUnixSockets": [out.join("link/one")]}});
+    assert_eq!(reached(by_link, &one), Some(true));
     let all = json!({"network": {"allowAllUnixSockets": true}});
     assert_eq!(reached(json!({}), &one), Some(false));
     assert_eq!(reached(named.clone(), &one), Some(true));
@@ -385,7 +407,7 @@ fn a_helper_that_commands_may_write_is_not_used_and_that_is_told() {
     let input = json!({"command": "echo ran"});
     let ran = run(project.eval_command("Bash", &input).env("ONA_TRUST", "1"));
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    let told = "/bwrap is not used because commands can write there: open less";
+    let told = "/bwrap is not used: commands can write there: open less";
     assert!(ran.stderr.contains(told), "{}", ran.stderr);
     let status = run(project.ona(["sandbox", "status"]).env("ONA_TRUST", "1"));
     assert!(status.stdout.contains(told), "{}", status.stdout);
@@ -557,4 +579,108 @@ fn a_trusted_folder_is_looked_at_with_its_own_settings() {
     assert_eq!(run(&mut project.ona(["trust"])).code, Some(0));
     assert!(!status().contains("is not trusted"), "{}", status());
     assert!(doctor().contains("commands in this folder run at the level"), "{}", doctor());
+}
+
+#[test]
+fn a_file_among_the_writable_paths_stops_nothing() {
+    let project =
+        sandboxed(json!({"filesystem": {"allowWrite": ["./kept.txt", "./not/there/yet"]}}));
+    project.file("kept.txt", "first");
+    for level in ["bwrap", "landlock"] {
+        if !at_level(&project, level) {
+            continue;
+        }
+        let shown = said(&project, "echo second >kept.txt; mkdir -p not/there/yet; cat kept.txt");
+        assert!(shown.contains("second") && !shown.contains("[sandbox]"), "{level}: {shown}");
+        fs::remove_dir_all(project.path("not")).unwrap();
+    }
+}
+
+#[test]
+fn what_is_refused_through_a_link_is_told_and_what_is_not_refused_is_not() {
+    let (_dir, out) = elsewhere();
+    fs::write(out.join("file"), "first").unwrap();
+    for level in ["bwrap", "landlock"] {
+        let project = sandboxed(json!({}));
+        if !at_level(&project, level) {
+            continue;
+        }
+        symlink(out.join("file"), project.path("to-file")).unwrap();
+        symlink(&out, project.path("to-dir")).unwrap();
+        let shown =
+            said(&project, "echo x >to-file; echo x >to-dir/new; rm to-file to-dir; echo done");
+        for name in ["to-file", "to-dir/new"] {
+            let told = format!("[sandbox] refused writing {}", project.path(name).display());
+            assert!(shown.contains(&told), "{level}: {shown}");
+        }
+        assert_eq!(shown.matches("[sandbox] refused").count(), 2, "{level}: {shown}");
+        assert!(shown.contains("done") && !project.path("to-file").is_symlink(), "{level}");
+    }
+    // Landlock does not protect names, and does not claim to.
+    let project = sandboxed(json!({}));
+    fs::create_dir_all(project.path(".git/hooks")).unwrap();
+    if at_level(&project, "landlock") {
+        let shown = said(&project, "echo x >.git/hooks/pre-commit && echo written");
+        assert!(shown.contains("written") && !shown.contains("[sandbox]"), "{shown}");
+    }
+}
+
+#[test]
+fn hooks_and_servers_below_the_minimum_do_not_run_outside() {
+    for settings in [json!({"hooks": true}), json!({"mcpServers": true})] {
+        let mut settings = settings;
+        settings["minimum"] = "bwrap".into();
+        let project = sandboxed(settings);
+        at_level(&project, "landlock");
+        let input = json!({"command": "true"});
+        let ran = run(project.eval_command("Bash", &input).env("ONA_TRUST", "1"));
+        assert_eq!(ran.code, Some(2), "{}", ran.stdout);
+        assert!(ran.stderr.contains("sandbox.minimum is bwrap"), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn credentials_are_hidden_where_variables_have_moved_them() {
+    let (_dir, out) = elsewhere();
+    for name in ["aws", "kube-a", "kube-b", "config/gh/hosts.yml"] {
+        fs::create_dir_all(out.join(name).parent().unwrap()).unwrap();
+        fs::write(out.join(name), "SECRET").unwrap();
+    }
+    let line = "cat $OUT/aws $OUT/kube-a $OUT/kube-b $OUT/config/gh/hosts.yml; echo end";
+    for level in ["bwrap", "landlock"] {
+        let project = sandboxed(json!({}));
+        if !at_level(&project, level) {
+            continue;
+        }
+        let call = json!({"command": line});
+        let mut command = project.eval_command("Bash", &call);
+        let kube = format!("{0}/kube-a:{0}/kube-b", out.display());
+        command
+            .env("ONA_TRUST", "1")
+            .env("OUT", &out)
+            .env("AWS_SHARED_CREDENTIALS_FILE", out.join("aws"))
+            .env("KUBECONFIG", kube)
+            .env("XDG_CONFIG_HOME", out.join("config"));
+        let ran = run(&mut command);
+        let shown = parse_report(&ran.stdout).unwrap().content;
+        assert!(shown.contains("end") && !shown.contains("SECRET"), "{level}: {shown}");
+    }
+}
+
+#[test]
+fn a_helper_that_is_not_fit_is_told_at_every_start() {
+    let (_dir, out) = elsewhere();
+    let script = out.join("bwrap");
+    fs::write(&script, "#!/bin/sh\n").unwrap();
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    let project = sandboxed(json!({}));
+    for tool in ["bash", "true", "env"] {
+        let found = std::env::split_paths(&std::env::var_os("PATH").unwrap())
+            .map(|dir| dir.join(tool))
+            .find(|file| file.exists());
+        symlink(found.unwrap(), out.join(tool)).unwrap();
+    }
+    let input = json!({"command": "true"});
+    let ran = run(project.eval_command("Bash", &input).env("ONA_TRUST", "1").env("PATH", &out));
+    assert!(ran.stderr.contains("bwrap is not used: "), "{}", ran.stderr);
 }
