@@ -148,6 +148,10 @@ pub enum Refused {
     Closed(PathBuf),
     /// To reach this host.
     Host(String),
+    /// To reach this address without the proxy.
+    Direct(String),
+    /// To ask for the address of a name.
+    Names,
     /// To reach the network at all.
     Network,
 }
@@ -159,6 +163,8 @@ impl fmt::Display for Refused {
                 write!(f, "writing {}", path.display())
             }
             Self::Host(host) => write!(f, "reaching {host}"),
+            Self::Direct(address) => write!(f, "reaching {address} directly"),
+            Self::Names => f.write_str("looking up host names"),
             Self::Network => f.write_str("using the network"),
         }
     }
@@ -182,6 +188,9 @@ impl Refused {
             Self::Forbidden(_) => ": sandbox.filesystem.denyWrite or a deny rule of Edit closes it",
             Self::Closed(_) => ": no setting opens it, because git runs what it says",
             Self::Host(_) => ": sandbox.network.allowedDomains would allow it",
+            Self::Direct(_) | Self::Names => {
+                ": hosts are reached through the proxy in HTTP_PROXY, as far as sandbox.network.allowedDomains allows them"
+            }
             Self::Network => {
                 ": sandbox.network.allowedDomains would allow it, at the level landlock only with `*`"
             }
@@ -198,6 +207,16 @@ pub enum LeftOut {
     /// A command could have made the link.
     #[error("{} is not writable in the sandbox: it is a symbolic link in a writable directory", .0.display())]
     Link(PathBuf),
+    /// There are too many files to find all that rules with patterns hide.
+    #[error(
+        "not every file that rules with patterns close was found (limits: {looked_at} files looked at, {found} found): others are open"
+    )]
+    Files {
+        /// How many are looked at.
+        looked_at: usize,
+        /// How many are kept.
+        found: usize,
+    },
     /// It is no directory.
     #[error("{} is not writable in the sandbox: it is not a directory", .0.display())]
     NoDirectory(PathBuf),
@@ -289,6 +308,8 @@ impl Confinement {
     /// A write there that is refused, for those who want to know why.
     #[cfg(target_os = "linux")]
     fn refused_write(&self, path: PathBuf) -> Refused {
+        // It is told and recorded as text.
+        let path = PathBuf::from(path.to_string_lossy().into_owned());
         let lies_in = |all: &[PathBuf]| all.iter().any(|known| path.starts_with(known));
         match (lies_in(&self.closed), lies_in(&self.forbidden)) {
             (true, _) => Refused::Closed(path),
@@ -479,6 +500,7 @@ impl Confined {
                     pipe: std::os::fd::AsRawFd::as_raw_fd(&pipe),
                     http,
                     socks,
+                    own_network: self.confinement.network != Network::Everything,
                     filtered: seccomp::Filtered {
                         // The first process of the namespace is none of the command's.
                         others: true,

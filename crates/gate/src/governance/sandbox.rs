@@ -24,7 +24,9 @@ impl Governance {
                 return Runs::Refused(format!("no directory for temporary files: {error}"));
             }
         };
-        let (mut confinement, left_out) = confinement::confinement(self, temporary).resolved();
+        let (wanted, partly) = confinement::confinement(self, temporary);
+        let (mut confinement, mut left_out) = wanted.resolved();
+        left_out.extend(partly);
         let record = core.store.path();
         if let Some(root) = confinement.writable.iter().find(|root| record.starts_with(root)) {
             return Runs::Refused(format!(
@@ -63,7 +65,7 @@ impl Governance {
     /// Where behavioural tests of a project run: whatever the settings say, not without a sandbox, as a test may do anything.
     pub fn test_room(&self, project: &Path) -> Result<Room, NoLevel> {
         let core = self.core();
-        let (mut confinement, _) = confinement::confinement(self, PathBuf::new()).resolved();
+        let (mut confinement, _) = confinement::confinement(self, PathBuf::new()).0.resolved();
         confinement.writable.clear();
         let best = self
             .best(&Confinement { writable: vec![project.to_owned()], ..Confinement::default() })?;

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use super::limits::Limits;
 use super::pipe::{self, Word};
 use super::seccomp::{self, Filtered};
-use super::watch;
+use super::watch::{self, Also};
 
 /// The hidden command.
 pub(super) const ENTER: &str = "enter-sandbox";
@@ -37,6 +37,8 @@ pub(super) struct Entry {
     pub http: Option<u16>,
     /// The port for the user's SOCKS proxy.
     pub socks: Option<u16>,
+    /// Whether it has a network of its own.
+    pub own_network: bool,
     /// The filter.
     pub filtered: Filtered,
     /// What the command may use up.
@@ -98,7 +100,8 @@ fn enter(mut args: impl Iterator<Item = OsString>) -> io::Result<u8> {
     nix::sys::prctl::set_no_new_privs()?;
     seccomp::apply(&seccomp::filter(entry.filtered).map_err(io::Error::other)?)?;
     // Without it nothing is told, but everything is refused all the same.
-    if let Ok(program) = watch::filter(false)
+    let also = if entry.own_network { Also::Connections } else { Also::Nothing };
+    if let Ok(program) = watch::filter(also)
         && let Ok(fd) = watch::install(&program)
     {
         pipe::send(entry.pipe, Word::Watch, Some(fd.as_raw_fd()))?;

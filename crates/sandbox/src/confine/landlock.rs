@@ -66,7 +66,8 @@ pub fn confine(
     let filtered = |network| Filtered { others: true, network, unix };
     // Whoever is asked about sockets refuses them; without anybody the filter does.
     let (closed, told) = (seccomp::filter(filtered(!is_open))?, seccomp::filter(filtered(false))?);
-    let watch = watch::filter(!is_open)?;
+    let also = if is_open { watch::Also::Nothing } else { watch::Also::Sockets };
+    let watch = watch::filter(also)?;
     let restrict = move || {
         seccomp::drop_capabilities()?;
         if let Some(rules) = rules.take() {

@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::io::{self, IoSliceMut};
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd, RawFd};
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -139,27 +140,43 @@ const WAITS: libc::c_ulong = 1 << 5;
 /// The instruction that returns an action.
 const RETURN: u16 = 0x06;
 
-/// The filter that hands calls to the holder of its descriptor. With `sockets`, also sockets of the network: the holder
-/// refuses them.
-pub(super) fn filter(sockets: bool) -> Result<BpfProgram, FilterError> {
-    static MADE: [OnceLock<BpfProgram>; 2] = [OnceLock::new(), OnceLock::new()];
-    let made = &MADE[usize::from(sockets)];
+/// What is handed over besides writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Also {
+    /// Nothing.
+    Nothing,
+    /// Sockets of the network: the holder refuses them.
+    Sockets,
+    /// Connections. In a network of its own there is nobody to reach; the holder tells who was meant.
+    Connections,
+}
+
+/// The filter that hands calls to the holder of its descriptor.
+pub(super) fn filter(also: Also) -> Result<BpfProgram, FilterError> {
+    static MADE: [OnceLock<BpfProgram>; 3] = [OnceLock::new(), OnceLock::new(), OnceLock::new()];
+    let made = &MADE[also as usize];
     if let Some(program) = made.get() {
         return Ok(program.clone());
     }
-    let program = make(sockets)?;
+    let program = make(also)?;
     Ok(made.get_or_init(|| program).clone())
 }
 
-fn make(sockets: bool) -> Result<BpfProgram, FilterError> {
+fn make(also: Also) -> Result<BpfProgram, FilterError> {
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> =
         CALLS.iter().map(|(call, _)| (*call, Vec::new())).collect();
     rules.insert(libc::SYS_openat, may_write(2)?);
     #[cfg(target_arch = "x86_64")]
     rules.insert(libc::SYS_open, may_write(1)?);
-    if sockets {
-        let families = seccomp::NETWORK.into_iter().map(seccomp::is_family);
-        rules.insert(libc::SYS_socket, families.collect::<Result<_, _>>()?);
+    match also {
+        Also::Nothing => {}
+        Also::Sockets => {
+            let families = seccomp::NETWORK.into_iter().map(seccomp::is_family);
+            rules.insert(libc::SYS_socket, families.collect::<Result<_, _>>()?);
+        }
+        Also::Connections => {
+            rules.insert(libc::SYS_connect, Vec::new());
+        }
     }
     let mut program = seccomp::compiled(rules, SeccompAction::Trace(0))?;
     for step in program.iter_mut().filter(|step| step.code == RETURN && step.k == ASKS_TRACER) {
@@ -285,9 +302,10 @@ pub(super) fn answer_one(
     unsafe { calls::receive(fd.as_raw_fd(), &raw mut asked) }?;
     let call = i64::from(asked.data.nr);
     let is_socket = call == libc::SYS_socket;
-    match is_socket {
-        true => tell(Refused::Network),
-        false => refusals(asked.pid, call, &asked.data.args, rules).into_iter().for_each(tell),
+    match call {
+        libc::SYS_socket => tell(Refused::Network),
+        libc::SYS_connect => meant(asked.pid, &asked.data.args).into_iter().for_each(tell),
+        _ => refusals(asked.pid, call, &asked.data.args, rules).into_iter().for_each(tell),
     }
     let mut answer = libc::seccomp_notif_resp {
         id: asked.id,
@@ -301,6 +319,41 @@ pub(super) fn answer_one(
         Ok(_) | Err(Errno::ENOENT) => Ok(()),
         Err(error) => Err(error.into()),
     }
+}
+
+/// Whom a connection means that cannot be made. Nobody outside is reached but through the proxy.
+fn meant(pid: u32, args: &[u64; 6]) -> Option<Refused> {
+    let length = usize::try_from(args[2]).ok()?.min(size_of::<libc::sockaddr_in6>());
+    let bytes = read_bytes(pid, args[1], length)?;
+    let part = |at: usize, length: usize| bytes.get(at..at + length);
+    let family = i32::from(u16::from_ne_bytes(part(0, 2)?.try_into().ok()?));
+    let port = u16::from_be_bytes(part(2, 2)?.try_into().ok()?);
+    let address: IpAddr = match family {
+        libc::AF_INET => <[u8; 4]>::try_from(part(4, 4)?).ok()?.into(),
+        libc::AF_INET6 => <[u8; 16]>::try_from(part(8, 16)?).ok()?.into(),
+        _ => return None,
+    };
+    // That is its own.
+    if address.to_canonical().is_loopback() || address.is_unspecified() {
+        return None;
+    }
+    Some(match port {
+        NAMES => Refused::Names,
+        port => Refused::Direct(SocketAddr::from((address, port)).to_string()),
+    })
+}
+
+/// The port of name servers.
+const NAMES: u16 = 53;
+
+/// Bytes in the memory of another process.
+fn read_bytes(pid: u32, address: u64, length: usize) -> Option<Vec<u8>> {
+    let pid = Pid::from_raw(i32::try_from(pid).ok()?);
+    let mut bytes = vec![0; length];
+    let remote = RemoteIoVec { base: usize::try_from(address).ok()?, len: length };
+    let count = process_vm_readv(pid, &mut [IoSliceMut::new(&mut bytes)], &[remote]).ok()?;
+    bytes.truncate(count);
+    Some(bytes)
 }
 
 /// What will be refused of a call. What cannot be told is left to the kernel alone.
@@ -425,12 +478,13 @@ mod tests {
 
     #[test]
     fn the_filter_asks_whoever_holds_it() {
-        let asks = |sockets: bool| {
-            let program = filter(sockets).unwrap();
+        let asks = |also: Also| {
+            let program = filter(also).unwrap();
             assert!(!program.iter().any(|step| step.k == ASKS_TRACER));
             program.iter().filter(|step| step.k == ASKS_HOLDER).count()
         };
-        assert!(asks(false) > 0 && asks(true) > asks(false));
+        assert!(asks(Also::Nothing) > 0 && asks(Also::Sockets) > asks(Also::Nothing));
+        assert!(asks(Also::Connections) > asks(Also::Nothing));
     }
 
     #[test]
@@ -441,6 +495,34 @@ mod tests {
         let read = read_path(own, address).unwrap();
         assert_eq!(read, PathBuf::from(text.trim_end_matches('\0')));
         assert_eq!(read_path(own, 1), None);
+    }
+
+    #[test]
+    fn a_connection_tells_whom_it_means() {
+        let of = |family: i32, port: u16, address: &[u8]| {
+            let mut bytes = u16::try_from(family).unwrap().to_ne_bytes().to_vec();
+            bytes.extend(port.to_be_bytes());
+            bytes.extend(address);
+            bytes.resize(28, 0);
+            let args = [0, bytes.as_ptr() as u64, bytes.len() as u64, 0, 0, 0];
+            meant(std::process::id(), &args)
+        };
+        let six = |last: u8| {
+            let mut address = vec![0; 4];
+            address.extend([0x20, 1, 0xd, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, last]);
+            address
+        };
+        assert_eq!(
+            of(libc::AF_INET, 443, &[192, 0, 2, 1]),
+            Some(Refused::Direct("192.0.2.1:443".into()))
+        );
+        assert_eq!(
+            of(libc::AF_INET6, 80, &six(7)),
+            Some(Refused::Direct("[2001:db8::7]:80".into()))
+        );
+        assert_eq!(of(libc::AF_INET, 53, &[192, 0, 2, 1]), Some(Refused::Names));
+        assert_eq!(of(libc::AF_INET, 443, &[127, 0, 0, 1]), None, "its own");
+        assert_eq!(of(libc::AF_UNIX, 0, b"/x"), None);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use ona_policy::Permissions;
-use ona_sandbox::confine::Confinement;
+use ona_sandbox::confine::{Confinement, LeftOut};
 
 use crate::governance::Governance;
 
@@ -48,15 +48,17 @@ const CREDENTIALS: [&str; 24] = [
 const SYSTEM_SECRETS: [&str; 4] = ["/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/etc/sudoers.d"];
 
 /// Caches of package managers below the home.
-const CACHES: [&str; 11] = [
+const CACHES: [&str; 13] = [
     ".cache",
     ".cargo/registry",
     ".cargo/git",
-    ".npm",
+    ".npm/_cacache",
     ".local/share/pnpm",
-    ".yarn",
-    ".bun/install",
-    ".gradle",
+    ".yarn/cache",
+    ".yarn/berry/cache",
+    ".bun/install/cache",
+    ".gradle/caches",
+    ".gradle/wrapper/dists",
     ".m2/repository",
     "go/pkg",
     ".nuget/packages",
@@ -69,7 +71,10 @@ const MAX_FOUND: usize = 200;
 const SKIPPED: [&str; 4] = [".git", "node_modules", "target", ".venv"];
 
 /// What a command of a session may touch.
-pub(super) fn confinement(governance: &Governance, temporary: PathBuf) -> Confinement {
+pub(super) fn confinement(
+    governance: &Governance,
+    temporary: PathBuf,
+) -> (Confinement, Option<LeftOut>) {
     let (terms, place) = (&governance.sandbox, governance.place());
     let home = &governance.roots().home;
     let rules = governance.permissions.paths();
@@ -77,6 +82,13 @@ pub(super) fn confinement(governance: &Governance, temporary: PathBuf) -> Confin
     let (mut protected, mut closed) = (Vec::<PathBuf>::new(), Vec::<PathBuf>::new());
     // In a file there is nothing to protect.
     for root in writable.iter().filter(|root| !root.is_file()) {
+        // What lies in another one is as any directory in it: a command could put a link there meanwhile.
+        if writable.iter().any(|other| other != root && root.starts_with(other))
+            && !root.ends_with(".git")
+        {
+            continue;
+        }
+        protected.extend(hooks_of(root));
         if root.ends_with(".git") {
             closed.extend(PROTECTED_IN_GIT.iter().map(|name| root.join(name)));
             continue;
@@ -94,15 +106,16 @@ pub(super) fn confinement(governance: &Governance, temporary: PathBuf) -> Confin
     hidden.extend(governance.core().machine.hidden().iter().cloned());
     hidden.extend(SYSTEM_SECRETS.iter().map(PathBuf::from));
     hidden.retain(|path| !terms.allow_read.iter().any(|open| path.starts_with(open)));
+    let mut found_all = true;
     if rules.more_unreadable || rules.more_unwritable {
         let work: Vec<PathBuf> =
             std::iter::once(&place.project_dir).chain(&place.additional_dirs).cloned().collect();
-        find(&work, &governance.permissions, &mut forbidden, &mut hidden);
+        found_all = find(&work, &governance.permissions, &mut forbidden, &mut hidden);
     }
     protected.extend(forbidden.iter().chain(&closed).cloned());
     hidden.extend(own(governance, &writable));
     let readable = terms.allow_read.clone();
-    Confinement {
+    let confinement = Confinement {
         writable,
         protected,
         forbidden,
@@ -112,7 +125,22 @@ pub(super) fn confinement(governance: &Governance, temporary: PathBuf) -> Confin
         temporary,
         network: terms.network.clone(),
         sockets: terms.sockets.clone(),
-    }
+    };
+    (
+        confinement,
+        (!found_all).then_some(LeftOut::Files { looked_at: MAX_LOOKED_AT, found: MAX_FOUND }),
+    )
+}
+
+/// The directory in a work tree from which git takes its hooks, if its configuration says so.
+fn hooks_of(root: &Path) -> Option<PathBuf> {
+    let text = ona_files::read_text_at_most(&root.join(".git/config"), 1 << 20).ok()??;
+    let value = text.lines().find_map(|line| {
+        let (key, value) = line.split_once('=')?;
+        key.trim().eq_ignore_ascii_case("hookspath").then(|| value.trim().trim_matches('"'))
+    })?;
+    let dir = root.join(value);
+    (dir.starts_with(root) && dir != root && dir.exists()).then_some(dir)
 }
 
 /// The directories that a command of a session may write.
@@ -154,20 +182,20 @@ fn own(governance: &Governance, writable: &[PathBuf]) -> Vec<PathBuf> {
     all
 }
 
-/// Files in the working directories that rules with patterns keep from being read or written.
+/// Files in the working directories that rules with patterns keep from being read or written. Whether all of them were found.
 fn find(
     roots: &[PathBuf],
     permissions: &Permissions,
     forbidden: &mut Vec<PathBuf>,
     hidden: &mut Vec<PathBuf>,
-) {
+) -> bool {
     let (mut looked_at, mut found) = (0, 0);
     let mut open: Vec<PathBuf> = roots.to_vec();
     while let Some(dir) = open.pop() {
         for entry in fs::read_dir(&dir).into_iter().flatten().flatten() {
             looked_at += 1;
             if looked_at > MAX_LOOKED_AT || found > MAX_FOUND {
-                return;
+                return false;
             }
             let path = entry.path();
             if permissions.hides(&path) {
@@ -181,6 +209,7 @@ fn find(
             }
         }
     }
+    true
 }
 
 fn is_skipped(dir: &Path) -> bool {

@@ -684,3 +684,64 @@ fn a_helper_that_is_not_fit_is_told_at_every_start() {
     let ran = run(project.eval_command("Bash", &input).env("ONA_TRUST", "1").env("PATH", &out));
     assert!(ran.stderr.contains("bwrap is not used: "), "{}", ran.stderr);
 }
+
+#[test]
+fn who_was_to_be_reached_without_the_proxy_is_told() {
+    let project = sandboxed(json!({"network": {"allowedDomains": ["example.com"]}}));
+    if !at_level(&project, "bwrap") {
+        return;
+    }
+    let shown =
+        said(&project, "exec 3<>/dev/tcp/192.0.2.1/443; exec 4<>/dev/udp/192.0.2.1/53; true");
+    assert!(shown.contains("[sandbox] refused reaching 192.0.2.1:443 directly"), "{shown}");
+    assert!(shown.contains("[sandbox] refused looking up host names"), "{shown}");
+    let events = project.sql("SELECT detail FROM events WHERE event_type = 'sandbox.refused'");
+    assert!(events.iter().any(|one| one.contains("192.0.2.1:443")), "{events:?}");
+    // What listens in the command's own network is reached.
+    let line = "node -e 'const s=require(\"net\").createServer(c=>c.end(\"own\")).listen(0,\"127.0.0.1\",()=>{require(\"net\").connect(s.address().port,\"127.0.0.1\").on(\"data\",d=>{console.log(String(d));process.exit()})})'";
+    let shown = said(&project, line);
+    assert!(shown.contains("own") && !shown.contains("[sandbox]"), "{shown}");
+}
+
+#[test]
+fn a_refused_path_that_is_no_text_is_told() {
+    let project = sandboxed(json!({}));
+    for level in ["bwrap", "landlock"] {
+        if at_level(&project, level) {
+            let shown = said(&project, "printf x > $(printf '/etc/no-\\xff'); echo done");
+            assert!(
+                shown.contains("done") && shown.contains("[sandbox] refused writing /etc/no-"),
+                "{level}: {shown}"
+            );
+        }
+    }
+}
+
+#[test]
+fn the_directory_of_the_hooks_that_git_is_told_is_protected() {
+    let project = sandboxed(json!({}));
+    ona_testkit::git(&project.dir(), &["init", "-q"]);
+    ona_testkit::git(&project.dir(), &["config", "core.hooksPath", "tools/hooks"]);
+    fs::create_dir_all(project.path("tools/hooks")).unwrap();
+    if at_level(&project, "bwrap") {
+        said(&project, "echo x >tools/hooks/pre-commit; echo x >tools/other");
+        assert!(!project.path("tools/hooks/pre-commit").exists());
+        assert!(project.path("tools/other").exists());
+    }
+}
+
+#[test]
+fn more_files_than_are_looked_at_are_told() {
+    let project = project();
+    project.file(
+        ".claude/settings.json",
+        json!({"sandbox": {"enabled": true}, "permissions": {"deny": ["Read(**/.env)"]}})
+            .to_string(),
+    );
+    fs::create_dir(project.path("many")).unwrap();
+    for number in 0..20_010 {
+        fs::File::create(project.path(&format!("many/{number}"))).unwrap();
+    }
+    let status = run(project.ona(["sandbox", "status"]).env("ONA_TRUST", "1")).stdout;
+    assert!(status.contains("not every file that rules with patterns close was found"), "{status}");
+}
