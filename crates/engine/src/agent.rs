@@ -296,6 +296,9 @@ impl Agent {
         if let Some(agent_type) = self.session.agent_type_name() {
             detail["agent"] = agent_type.into();
         }
+        if let Some(sandbox) = self.session.gate.governance.sandbox_of_session() {
+            detail["sandbox"] = sandbox;
+        }
         if self.session.side.identity.is_some() {
             // If it continues without its caller, it must not get a laxer mode.
             detail["mode"] = self.session.mode().as_str().into();

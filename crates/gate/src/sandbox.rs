@@ -42,9 +42,11 @@ impl Runs {
             Self::Inside(confined, left_out) => {
                 let roots = confined.confinement.writable.iter();
                 let roots: Vec<String> = roots.map(|root| root.display().to_string()).collect();
+                let abi = abi(confined.level).map(|abi| format!(" (version {abi})"));
                 let mut words = format!(
-                    "{}, {}, writable: {}",
+                    "{}{}, {}, writable: {}",
                     confined.level,
+                    abi.unwrap_or_default(),
                     network_words(confined),
                     roots.join(", ")
                 );

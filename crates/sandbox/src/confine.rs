@@ -160,7 +160,7 @@ impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Write(path) | Self::Forbidden(path) | Self::Closed(path) => {
-                write!(f, "writing {}", path.display())
+                write!(f, "writing {}", plain(path))
             }
             Self::Host(host) => write!(f, "reaching {host}"),
             Self::Direct(address) => write!(f, "reaching {address} directly"),
@@ -168,6 +168,12 @@ impl fmt::Display for Refused {
             Self::Network => f.write_str("using the network"),
         }
     }
+}
+
+/// A path for one line of text: a name is no order to a terminal, and no line of its own.
+fn plain(path: &Path) -> String {
+    let safe = |c: char| if c.is_control() { '\u{fffd}' } else { c };
+    path.to_string_lossy().chars().map(safe).collect()
 }
 
 impl Refused {
@@ -349,7 +355,8 @@ pub fn refusal_note(refused: &[Refused]) -> Option<String> {
         // No more than so many are kept.
         let at_least = if writes.len() < attend::MAX_WRITES { "" } else { "at least " };
         let more = writes.len() - MAX_TOLD;
-        lines.push(format!("[sandbox] and refused {at_least}{more} more writes"));
+        let writes = if more == 1 { "write" } else { "writes" };
+        lines.push(format!("[sandbox] and refused {at_least}{more} more {writes}"));
     }
     Some(lines.join("\n"))
 }

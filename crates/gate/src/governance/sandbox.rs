@@ -9,9 +9,10 @@ use ona_phases::room::Room;
 use ona_sandbox::confine::probe::Probed;
 use ona_sandbox::confine::{Confined, Confinement, Network, Sockets};
 use ona_types::SandboxLevel;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::Governance;
+use crate::sandbox::terms::Terms;
 use crate::sandbox::{Runs, network_words};
 
 impl Governance {
@@ -120,6 +121,9 @@ impl Governance {
             false => terms.outside("sandbox.enabled is not set".to_owned()),
             true => self.confined(),
         };
+        if let Runs::Refused(why) = &runs {
+            return format!("level     none\nwhy       {why}\nNo command runs.");
+        }
         let Runs::Inside(confined, _) = &runs else {
             return format!(
                 "level     none\nwhy       {}\nCommands run with your permissions, in a process group that is killed as a whole.",
@@ -183,6 +187,14 @@ impl Governance {
             );
         }
         idle
+    }
+
+    /// How the programs of this session run, for the record of its start; `None` without a sandbox.
+    pub fn sandbox_of_session(&self) -> Option<Value> {
+        let Terms { enabled, hooks, servers, .. } = &*self.sandbox;
+        enabled.then(
+            || json!({"commands": self.sandbox_detail(), "hooks": hooks, "mcpServers": servers}),
+        )
     }
 
     /// How commands of this session run, for programs.

@@ -47,7 +47,10 @@ const VERSION: u32 = 1;
 #[derive(Debug, thiserror::Error)]
 pub enum LandlockError {
     /// The kernel does not take them.
-    #[error("the kernel has no Landlock, or an old one: {0}")]
+    #[error(
+        "the kernel's rules have the version {}, and 3 is needed (Linux 6.2; 0: the kernel has none, or forbids them)",
+        abi()
+    )]
     Rules(#[from] RulesetError),
     /// The filter cannot be compiled.
     #[error("no filter for system calls: {0}")]
