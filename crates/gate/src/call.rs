@@ -231,7 +231,7 @@ impl Gate {
     fn follow_phase(&mut self, changes: &[Change]) {
         for change in changes {
             match change {
-                Change::Planning if self.mode() != PermissionMode::Plan => {
+                Change::Planning { .. } if self.mode() != PermissionMode::Plan => {
                     self.mode_before_planning = Some(self.mode());
                     self.governance.use_mode(PermissionMode::Plan);
                 }

@@ -125,7 +125,7 @@ fn mask_change(change: &mut Change, redactor: &Redactor) {
             redactor.mask_string(reason);
         }
         // What the user wrote, and names of tools.
-        Change::SkillTold { .. } | Change::ToolsLoaded(_) | Change::Planning => {}
+        Change::SkillTold { .. } | Change::ToolsLoaded(_) | Change::Planning { .. } => {}
     }
 }
 

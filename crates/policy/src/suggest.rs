@@ -27,7 +27,9 @@ const WITH_SUBCOMMANDS: &[&str] = &[
 const ARGUMENTS_DECIDE: &[&str] = &[
     // Files.
     "chattr", "chgrp", "chmod", "chown", "cp", "dd", "install", "ln", "mv", "rename", "rm", "rmdir", "rsync", "setfacl",
-    "shred", "srm", "truncate", "unlink", "wipe",
+    "shred", "srm", "tee", "truncate", "unlink", "wipe",
+    // What they do is in their first argument.
+    "awk", "gawk", "mawk", "perl", "sed",
     // Disks and the system.
     "fdisk", "halt", "iptables", "losetup", "mkfs", "mkswap", "mount", "nft", "parted", "poweroff", "reboot", "shutdown",
     "sysctl", "umount", "useradd", "userdel", "usermod", "crontab", "at",
@@ -43,7 +45,7 @@ const ARGUMENTS_DECIDE: &[&str] = &[
 #[rustfmt::skip]
 const SUBCOMMANDS_DECIDE: &[&str] = &[
     "apply", "checkout", "clean", "cp", "delete", "deploy", "destroy", "disable", "down", "drain", "drop", "exec", "kill",
-    "login", "logout", "mask", "mv", "poweroff", "prune", "publish", "purge", "push", "reboot", "rebase", "remove", "reset",
+    "login", "logout", "mask", "merge", "mv", "poweroff", "prune", "publish", "purge", "push", "reboot", "rebase", "remove", "reset",
     "restore", "rm", "rmi", "rollback", "run-script", "s3", "ssh", "stop", "switch", "uninstall", "unpublish", "yank",
 ];
 

@@ -19,6 +19,8 @@ use crate::transcript::append;
 pub(crate) const BY_HUMAN: &str = "human";
 /// Who enters planning with a tool.
 const BY_AGENT: &str = "agent";
+/// Who calls it directly.
+const BY_OPERATOR: &str = "operator";
 
 pub(crate) fn todos_key(session: &SessionId) -> String {
     format!("todos/{session}")
@@ -55,7 +57,10 @@ pub(crate) fn apply(tx: &Transaction<'_>, seat: &Seat, change: &Change) -> Resul
             ))?;
             Ok(())
         }
-        Change::Planning => move_to(tx, seat, Phase::Planning, BY_AGENT),
+        Change::Planning { by_operator } => {
+            let by = if *by_operator { BY_OPERATOR } else { BY_AGENT };
+            move_to(tx, seat, Phase::Planning, by)
+        }
         Change::PlanSubmitted(content) => submit(tx, &seat.conversation, content).map(drop),
         Change::PlanRejected { plan, reason } => {
             let id = submit(tx, &seat.conversation, plan)?;

@@ -32,10 +32,11 @@ impl BuiltIn for EnterPlanMode {
         Ok(Effects::default())
     }
 
-    async fn run(_: EnterInput, _: &ToolContext<'_>) -> Result<ToolOutput, Refusal> {
+    async fn run(_: EnterInput, cx: &ToolContext<'_>) -> Result<ToolOutput, Refusal> {
         let content = "The conversation is in planning. Read what you need, make a plan, and submit it with \
                        ExitPlanMode; nothing is written until a human has approved it.";
-        Ok(ToolOutput::success(content).with_change(Change::Planning))
+        Ok(ToolOutput::success(content)
+            .with_change(Change::Planning { by_operator: cx.services.is_operators_call() }))
     }
 }
 

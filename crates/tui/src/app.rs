@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use ona_editor::keymap::{Keymap, Pressed};
 use ona_editor::{Content, Editor, History, HistorySearch, vim::Vim};
-use ona_front::{CommandInfo, Op, Preferences, Status};
+use ona_front::{AskRequest, CommandInfo, Op, Preferences, Status};
 use ona_render::highlight::{Highlighter, Look};
 use ona_render::theme::{Theme, ThemeName};
 use ona_types::Attachment;
@@ -117,6 +117,8 @@ pub struct App {
     lists: Vec<MenuView>,
     asks: VecDeque<(u64, Dialog)>,
     live: Live,
+    /// The latest question about a change of a file: the change is shown also if it is refused.
+    asked: Option<Box<AskRequest>>,
     /// Calls of agents that have not ended: their inputs, for when they are refused.
     agents_calls: HashMap<String, (String, serde_json::Value)>,
     status: Status,
@@ -181,6 +183,7 @@ impl App {
             lists: Vec::new(),
             asks: VecDeque::new(),
             live: Live::default(),
+            asked: None,
             agents_calls: HashMap::new(),
             status: Status::default(),
             custom: None,

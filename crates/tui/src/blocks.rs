@@ -272,17 +272,17 @@ fn result_rows(
     detail: Detail,
 ) -> Vec<Line<'static>> {
     let inner = columns.saturating_sub(5).max(1);
+    let most = if detail != Detail::Whole { DIFF_ROWS } else { WHOLE_ROWS };
+    let diff = call.diff.as_ref().map(|diff| diff::render(diff, inner, look, most));
     if let Some(refused) = &call.refused {
         let text = refused.words();
         let style = look.theme.style(Role::Warning);
-        return branch(
-            wrap(Line::from(Span::styled(plain(&text).into_owned(), style)), inner, 0),
-            look,
-        );
+        let mut rows = wrap(Line::from(Span::styled(plain(&text).into_owned(), style)), inner, 0);
+        rows.extend(diff.or_else(|| plan(call, inner, look, detail)).into_iter().flatten());
+        return branch(rows, look);
     }
-    if let Some(diff) = &call.diff {
-        let most = if detail != Detail::Whole { DIFF_ROWS } else { WHOLE_ROWS };
-        return branch(diff::render(diff, inner, look, most), look);
+    if let Some(rows) = diff.or_else(|| plan(call, inner, look, detail)) {
+        return branch(rows, look);
     }
     let Some((content, failed)) = &call.result else { return Vec::new() };
     // The mark is for the model.
@@ -323,6 +323,24 @@ fn result_rows(
         }),
     };
     branch(with_code(rows, call, content, look), look)
+}
+
+/// The text of a plan that was submitted.
+fn plan(
+    call: &EndedCall,
+    columns: usize,
+    look: &Look<'_>,
+    detail: Detail,
+) -> Option<Vec<Line<'static>>> {
+    if call.tool != "ExitPlanMode" {
+        return None;
+    }
+    let rows = markdown::render(call.input["plan"].as_str()?, columns, look);
+    let most = if detail == Detail::Whole { WHOLE_ROWS } else { DIFF_ROWS };
+    Some(clip_rows(rows, most).with_note(|left| {
+        let text = format!("… {left} rows ({} shows all)", detail.key());
+        Line::from(Span::styled(text, look.theme.style(Role::Dim)))
+    }))
 }
 
 /// The rows, and the exit code of a command that failed where its output does not tell it.

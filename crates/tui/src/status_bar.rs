@@ -132,13 +132,16 @@ pub fn rows(
         ],
     };
     let all = parts(status);
-    let fits = |first: &Vec<Option<Part>>| {
-        let telling = all.iter().filter(|part| part.tells_from <= columns);
+    // The model, the cost and the sandbox are told where they fit without hints; where they do not, hints are of more use.
+    let fits = |first: &Vec<Option<Part>>, columns_told: usize| {
+        let telling = all.iter().filter(|part| part.tells_from <= columns_told);
         let parts = first.iter().flatten().chain(telling);
         parts.map(|part| width(&part.text) + 3).sum::<usize>() <= columns + 1
     };
-    let last = variants.len() - 1;
-    let first = variants.swap_remove(variants.iter().position(fits).unwrap_or(last));
+    let which = [WIDE, columns]
+        .into_iter()
+        .find_map(|told| variants.iter().position(|first| fits(first, told)));
+    let first = variants.swap_remove(which.unwrap_or(variants.len() - 1));
     let chosen = first.into_iter().flatten().chain(all);
     let mut spans = Vec::new();
     let mut used = 0;

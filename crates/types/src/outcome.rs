@@ -195,7 +195,10 @@ pub enum Change {
     /// The session's whole to-do list.
     Todos(Vec<Todo>),
     /// The conversation enters planning; earlier plans no longer count.
-    Planning,
+    Planning {
+        /// Whether the operator called, not the agent.
+        by_operator: bool,
+    },
     /// A plan that is not approved yet.
     PlanSubmitted(String),
     /// A plan that a human has rejected.

@@ -144,10 +144,14 @@ fn edit(file: &str, what: &str) -> Act {
 
 /// `/mcp`.
 pub(super) async fn mcp<O: Outside>(desk: &Desk<O>, arguments: &str) -> Result<Act, CommandError> {
-    let Some(pool) = desk.session.gate.pool() else {
-        return Ok(desk.print(&["mcp", "list"]).await);
-    };
     let (word, name) = first_word(arguments);
+    let Some(pool) = desk.session.gate.pool() else {
+        return Ok(match word {
+            "" | "list" => desk.print(&["mcp", "list"]).await,
+            "add" => desk.print_typed(&["mcp", word], name).await,
+            _ => Act::error(format!("no MCP servers, so nothing to {word}; `/mcp add` adds one")),
+        });
+    };
     let said = |error: &dyn std::fmt::Display| {
         CommandError::Said(desk.session.gate.masked(&error.to_string()))
     };

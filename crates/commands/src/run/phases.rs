@@ -5,7 +5,7 @@ use ona_phases::plans;
 use ona_phases::report::Report;
 use ona_store::PlanRow;
 use ona_tools::names;
-use ona_types::Phase;
+use ona_types::{PermissionMode, Phase};
 use serde_json::json;
 
 use super::confirm::{YES, confirm, confirmed};
@@ -71,18 +71,28 @@ pub(super) async fn plan<O: Outside>(desk: &Desk<O>, arguments: &str) -> Result<
     let then = Some(arguments.to_owned()).filter(|task| !task.is_empty());
     let plans = desk.store().conversation_plans(&desk.session.seat().conversation)?;
     let standing = desk.session.gate.record.standing()?;
+    let enter = |then, said: &str| {
+        let said = said.to_owned();
+        Ok(Act::Call { tool: names::ENTER_PLAN_MODE, input: json!({}), then, said })
+    };
     match (standing.phase, then) {
+        // The mode was changed meanwhile.
+        (Phase::Planning, then)
+            if desk.session.mode() != PermissionMode::Plan
+                && (then.is_some() || plans.is_empty()) =>
+        {
+            enter(then, "plan mode is on again; the conversation is in planning")
+        }
         (Phase::Planning, Some(task)) => Ok(Act::Prompt(task)),
         (Phase::Planning, None) if plans.is_empty() => {
             Ok(Act::plain("the conversation is in planning; there is no plan yet"))
         }
         (Phase::Planning, None) => shown(desk, &plans),
         (_, None) if standing.approved_plan => shown(desk, &plans),
-        (_, then) => {
-            let said = "the conversation is in planning: nothing is changed until you approve a plan; say what to plan"
-                .to_owned();
-            Ok(Act::Call { tool: names::ENTER_PLAN_MODE, input: json!({}), then, said })
-        }
+        (_, then) => enter(
+            then,
+            "the conversation is in planning: nothing is changed until you approve a plan; say what to plan",
+        ),
     }
 }
 

@@ -36,14 +36,30 @@ pub(super) fn resume<O: Outside>(desk: &Desk<O>, arguments: &str) -> Result<Act,
             rename_other(desk, id, name)
         }
         _ => {
-            let seat = session_of(desk.store(), arguments, &desk.cwd)
-                .map_err(|error| CommandError::Said(error.to_string()))?;
-            if seat.session == *desk.session_id() {
+            let session = match session_of(desk.store(), arguments, &desk.cwd) {
+                Ok(seat) => seat.session,
+                Err(error) => begins_with(desk, arguments)?.ok_or_else(|| {
+                    CommandError::Said(format!("{error}; /resume lists the sessions"))
+                })?,
+            };
+            if session == *desk.session_id() {
                 return Ok(Act::plain("this is the current session"));
             }
-            Ok(opened(&seat.session))
+            Ok(opened(&session))
         }
     }
+}
+
+/// The one session of this directory that the list shows by these words.
+fn begins_with<O: Outside>(desk: &Desk<O>, words: &str) -> Result<Option<SessionId>, CommandError> {
+    let words = words.trim_matches('"').to_lowercase();
+    let rows = desk.store().sessions(Some(desk.project_dir()), Some(PICKED))?;
+    let mut found = rows.iter().filter(|row| {
+        let label = row.name.as_ref().or(row.first_prompt.as_ref());
+        is_listed(row) && label.is_some_and(|label| label.to_lowercase().starts_with(&words))
+    });
+    let first = found.next().map(|row| SessionId::from_existing(row.session_id.clone()));
+    Ok(first.filter(|_| found.next().is_none()))
 }
 
 /// Which sessions are listed.
@@ -221,7 +237,8 @@ fn rename_other<O: Outside>(desk: &Desk<O>, id: &str, name: &str) -> Result<Act,
         .map_err(|error| CommandError::Said(error.to_string()))?;
     let name = usable_name(name)?;
     desk.store().rename_session(&seat, Some(&name))?;
-    Ok(Act::plain(format!("session {} is called \"{name}\" now", seat.session)))
+    // The list shows it.
+    picker(desk, Listed { all: false, branch: false })
 }
 
 #[cfg(test)]

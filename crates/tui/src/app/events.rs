@@ -60,6 +60,11 @@ impl App {
             Event::ToolEnded { id, tool, content, is_error, refused, diff, exit_code } => {
                 let input = self.live.stop(&id).map(|call| call.input).unwrap_or_default();
                 let result = Some((content, is_error));
+                // What was refused is still to be seen.
+                let asked =
+                    self.asked.take().filter(|asked| asked.tool == tool && asked.input == input);
+                let diff =
+                    diff.or(asked.filter(|_| refused.is_some()).and_then(|asked| asked.diff));
                 let call = EndedCall { tool, input, result, refused, diff, exit_code, depth: 0 };
                 self.finish(Block::Call(Box::new(call)));
             }
@@ -137,6 +142,9 @@ impl App {
             }
             _ => "ona has a question".to_owned(),
         };
+        if request.diff.is_some() {
+            self.asked = Some(Box::new(request.clone()));
+        }
         self.asks.push_back((number, Dialog::new(request)));
         if self.asks.len() == 1 {
             self.next_dialog();

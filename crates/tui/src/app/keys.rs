@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use crossterm::event::{KeyCode, KeyEvent, KeyEventKind};
+use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use ona_editor::keymap::{Action, Context, Key, Press, Pressed};
 use ona_editor::vim::VimOutcome;
 use ona_editor::{Content, Edit, HistorySearch, Outcome, Recalled};
@@ -22,6 +22,13 @@ impl App {
     /// A key.
     pub fn key(&mut self, key: KeyEvent, now: Instant) {
         if key.kind == KeyEventKind::Release {
+            return;
+        }
+        // Two presses that come at once.
+        if key.code == KeyCode::Esc && key.modifiers.contains(KeyModifiers::ALT) {
+            let once = KeyEvent::new(KeyCode::Esc, KeyModifiers::NONE);
+            self.key(once, now);
+            self.key(once, now);
             return;
         }
         self.now = now;
@@ -559,6 +566,7 @@ impl App {
                 self.send(Op::Typed { text });
                 self.editor.clear();
                 self.popup = None;
+                self.note = None;
             }
             (false, true) => self.note("Esc again goes back to an earlier prompt"),
             (true, true) => self.run("/rewind".to_owned()),

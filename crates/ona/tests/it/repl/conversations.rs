@@ -139,12 +139,26 @@ fn the_picker_previews_and_renames() {
     pty.send("r");
     pty.wait_for("New name:");
     pty.line("my oak");
-    pty.wait_whole("is called \"my oak\" now");
+    pty.wait_for("❯ 1. my oak");
     let named = format!("SELECT session_id FROM sessions WHERE session_id = '{id}'");
     assert_eq!(project.sql(&named), [id.as_str()]);
+    close(&pty);
+    answers(&pty, "/resume my", "plant a tree");
+}
+
+#[test]
+fn a_session_is_found_by_what_the_list_shows_and_an_unknown_one_leads_to_the_list() {
+    let project = project();
+    let server = model([Reply::say("A tree.")]);
+    earlier(&project, &server);
+    let pty = start(&project, &server, &[]);
+    answers(
+        &pty,
+        "/resume nothing like it",
+        "unknown session `nothing like it`; /resume lists the sessions",
+    );
     ready(&pty);
-    pty.line("/resume");
-    pty.wait_for("❯ 1. my oak");
+    answers(&pty, "/resume \"Plant a\"", "A tree.");
 }
 
 #[test]

@@ -163,6 +163,10 @@ fn a_plan_is_approved_and_its_check_is_shown() {
     pty.wait_for("We go on.");
     assert_eq!(project.sql("SELECT status FROM plans"), ["approved"]);
     pty.wait_for("phase implement");
+    // What was approved can still be read.
+    assert!(pty.whole().contains("1. Do it"), "{}", pty.whole());
+    answers(&pty, "/phase", "planning → implement  moved  by human");
+    assert!(pty.whole().contains("idle → planning  moved  by operator"), "{}", pty.whole());
 }
 
 #[test]
@@ -175,6 +179,19 @@ fn a_plan_without_criteria_goes_back_to_the_agent_without_a_question() {
     assert!(last_told(&server).contains("add a section `## Success criteria`"));
     assert_eq!(project.sql("SELECT status FROM plans"), ["draft"]);
     pty.wait_for("phase planning");
+}
+
+#[test]
+fn plan_turns_the_mode_on_again_that_was_changed_in_planning() {
+    let (project, server) = planned(&crate::plan());
+    let pty = start(&project, &server, &[]);
+    answers(&pty, "/plan", "the conversation is in planning");
+    pty.wait_for("plan mode on");
+    ready(&pty);
+    pty.key(Key::BackTab);
+    pty.wait_until(|screen| !screen.contains("plan mode on"));
+    answers(&pty, "/plan", "plan mode is on again");
+    pty.wait_for("plan mode on");
 }
 
 #[test]
