@@ -355,9 +355,10 @@ impl App {
             }
             Reply::Error { text } => self.say(NoteKind::Error, text),
             Reply::Menu { menu } => {
-                // A list that a choice in it has changed takes its own place.
-                if self.lists.last().is_some_and(|last| last.title() == menu.title) {
-                    self.lists.pop();
+                // A list that comes again, changed or by a choice "Back", takes its own place.
+                let same = self.lists.iter().position(|list| list.title() == menu.title);
+                if let Some(place) = same {
+                    self.lists.truncate(place);
                 }
                 let view = MenuView::new(menu).nested(!self.lists.is_empty());
                 self.overlay = Some(Overlay::Menu(view));
