@@ -74,3 +74,6 @@ CREATE TABLE test_reports (
     approved_at     TEXT NOT NULL DEFAULT (datetime('now'))
 );
 CREATE INDEX idx_test_reports ON test_reports(conversation_id, id);
+
+-- Whether a call waits for an answer of a human: it has not begun.
+ALTER TABLE running_calls ADD COLUMN waits INTEGER NOT NULL DEFAULT 0;

@@ -237,6 +237,29 @@ impl Store {
         })
     }
 
+    /// The calls of a session since its latest prompt, in their order: the id, the tool, and whether it was refused.
+    pub fn calls_of_turn(
+        &self,
+        session: &SessionId,
+    ) -> Result<Vec<(String, String, bool)>, StoreError> {
+        self.read(|c| {
+            let mut statement = c.prepare_cached(
+                "SELECT t.tool_use_id, coalesce(json_extract(t.payload_json, '$.name'), ''),
+                     EXISTS (SELECT 1 FROM gate_answers g
+                         WHERE g.tool_use_id = t.tool_use_id AND g.verdict = 'deny')
+                 FROM transcript_entries t
+                 WHERE t.session_id = ?1 AND t.entry_type = 'tool_use' AND t.tool_use_id IS NOT NULL
+                     AND t.sequence > coalesce((SELECT max(sequence) FROM transcript_entries
+                         WHERE session_id = ?1 AND entry_type = 'user'), -1)
+                 ORDER BY t.sequence",
+            )?;
+            let rows = statement.query_map([Key(session.as_str())], |row| {
+                Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+            })?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+    }
+
     /// The use of models by day since a day, the latest day first; in one directory, or in all.
     pub fn use_by_day(
         &self,

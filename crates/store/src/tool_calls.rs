@@ -128,20 +128,22 @@ impl Store {
         seat: &Seat,
         is_gone: impl Fn(&Value) -> bool,
     ) -> Result<Vec<StartedCall>, StoreError> {
-        let left = |c: &Connection| -> Result<Vec<StartedCall>, Failure> {
+        let left = |c: &Connection| -> Result<Vec<(StartedCall, bool)>, Failure> {
             let mut statement = c.prepare_cached(
-                "SELECT tool_use_id, tool_name, owner FROM running_calls WHERE session_id = ?1
+                "SELECT tool_use_id, tool_name, owner, waits FROM running_calls WHERE session_id = ?1
                  ORDER BY entry_id",
             )?;
             let rows = statement.query_map([Key(seat.session.as_str())], |row| {
-                Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?, row.get::<_, String>(2)?))
+                let owner: String = row.get(2)?;
+                Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?, owner, row.get(3)?))
             })?;
             let mut calls = Vec::new();
             for row in rows {
-                let (id, tool, owner) = row?;
+                let (id, tool, owner, waits) = row?;
                 let owner: Value = serde_json::from_str(&owner).unwrap_or(Value::Null);
                 if is_gone(&owner) {
-                    calls.push(StartedCall { id: ToolUseId::from_existing(id), tool });
+                    let call = StartedCall { id: ToolUseId::from_existing(id), tool };
+                    calls.push((call, waits));
                 }
             }
             Ok(calls)
@@ -151,18 +153,30 @@ impl Store {
         }
         self.write(|tx| {
             let calls = left(tx)?;
-            for call in &calls {
+            for (call, waited) in &calls {
                 let (_, entry_id) = take_running(tx, &call.id)?;
-                let output = ToolOutput::internal(
-                    "interrupted: ona ended before the outcome was recorded; \
-                     the tool may have run in part or in full, and what it left running is killed",
-                );
+                let output = ToolOutput::internal(match waited {
+                    true => "interrupted: ona ended while a human was asked about the call; the tool has not run",
+                    false => {
+                        "interrupted: ona ended before the outcome was recorded; \
+                         the tool may have run in part or in full, and what it left running is killed"
+                    }
+                });
                 let result = Entry::tool_result(&call.id, &output.content, output.is_error());
                 append(tx, &seat.session, Some(entry_id), &result)?;
                 let detail = json!({"tool_use_id": call.id, "tool_name": call.tool});
                 event(tx, seat, "tool.interrupted", &detail)?;
             }
-            Ok(calls)
+            Ok(calls.into_iter().map(|(call, _)| call).collect())
+        })
+    }
+
+    /// Records that a call waits for an answer of a human, or waits no longer.
+    pub fn call_waits(&self, id: &ToolUseId, waits: bool) -> Result<(), StoreError> {
+        self.write(|tx| {
+            tx.prepare_cached("UPDATE running_calls SET waits = ?2 WHERE tool_use_id = ?1")?
+                .execute((Key(id.as_str()), waits))?;
+            Ok(())
         })
     }
 

@@ -142,13 +142,23 @@ fn edit(file: &str, what: &str) -> Act {
     Act::Tell(Box::new(event), Reply::Plain { text: format!("{what} {file}") })
 }
 
+/// Servers are connected when a session begins.
+fn next_session(act: Act) -> Act {
+    match act {
+        Act::Reply(Reply::Plain { text }) => {
+            Act::plain(format!("{text}\nthe next session has it: /clear begins one"))
+        }
+        other => other,
+    }
+}
+
 /// `/mcp`.
 pub(super) async fn mcp<O: Outside>(desk: &Desk<O>, arguments: &str) -> Result<Act, CommandError> {
     let (word, name) = first_word(arguments);
     let Some(pool) = desk.session.gate.pool() else {
         return Ok(match word {
             "" | "list" => desk.print(&["mcp", "list"]).await,
-            "add" => desk.print_typed(&["mcp", word], name).await,
+            "add" => next_session(desk.print_typed(&["mcp", word], name).await),
             _ => Act::error(format!("no MCP servers, so nothing to {word}; `/mcp add` adds one")),
         });
     };
@@ -170,6 +180,9 @@ pub(super) async fn mcp<O: Outside>(desk: &Desk<O>, arguments: &str) -> Result<A
         }
         ("login" | "logout" | "enable" | "disable" | "get" | "list" | "add" | "remove", rest) => {
             let act = desk.print_typed(&["mcp", word], confirmed(rest).1).await;
+            if word == "add" || word == "remove" {
+                return Ok(next_session(act));
+            }
             if word == "login" || word == "logout" {
                 let _ = pool.reconnect(name).await;
             }
@@ -180,7 +193,7 @@ pub(super) async fn mcp<O: Outside>(desk: &Desk<O>, arguments: &str) -> Result<A
         }
         (word, _) => {
             return Ok(Act::error(format!(
-                "unknown argument `{word}`: reconnect NAME, login NAME, logout NAME, list"
+                "unknown argument `{word}`: reconnect NAME, login NAME, logout NAME, enable NAME, disable NAME, get NAME, add, remove NAME, list"
             )));
         }
     }

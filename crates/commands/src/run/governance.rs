@@ -1,5 +1,7 @@
 //! Commands about what governs the session: hooks, intent, the story of calls.
 
+use ona_front::Reply;
+
 use super::{first_word, paths};
 use crate::act::Act;
 use crate::desk::{CommandError, Desk};
@@ -86,12 +88,38 @@ pub(super) async fn why<O: Outside>(desk: &Desk<O>, id: &str) -> Result<Act, Com
         "" => desk.store().latest_call(desk.session_id())?,
         _ => None,
     };
-    match (id, latest) {
-        ("", None) => Ok(Act::plain("no call in this session yet")),
-        ("", Some(latest)) => Ok(desk.print(&["why", &latest]).await),
-        (id, _) => Ok(desk.print(&["why", id]).await),
+    let Some(latest) = latest else {
+        return Ok(match id {
+            "" => Act::plain("no call in this session yet"),
+            id => desk.print(&["why", id]).await,
+        });
+    };
+    // Whoever asks wants to know why something was refused, if something was.
+    let turn = desk.store().calls_of_turn(desk.session_id())?;
+    let refused = turn.iter().rev().find(|(_, _, refused)| *refused);
+    let shown = refused.map_or(latest.as_str(), |(id, ..)| id.as_str());
+    let mut told = desk.print(&["why", shown]).await;
+    let others: Vec<String> = turn
+        .iter()
+        .filter(|(id, ..)| id != shown)
+        .map(|(id, tool, refused)| {
+            format!("{id} {tool}{}", if *refused { " (refused)" } else { "" })
+        })
+        .collect();
+    if let (Act::Reply(Reply::Plain { text }), false) = (&mut told, others.is_empty()) {
+        let hidden = others.len().saturating_sub(MAX_OTHERS);
+        let last = &others[hidden..];
+        let more = if hidden > 0 { format!("{hidden} earlier ones, ") } else { String::new() };
+        text.push_str(&format!(
+            "\n\nother calls since the prompt (/why ID): {more}{}",
+            last.join(", ")
+        ));
     }
+    Ok(told)
 }
+
+/// How many other calls are named.
+const MAX_OTHERS: usize = 8;
 
 /// `/explain`.
 pub(super) async fn explain<O: Outside>(

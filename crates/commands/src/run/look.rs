@@ -139,7 +139,7 @@ pub(super) fn sandbox<O: Outside>(desk: &Desk<O>, arguments: &str) -> Act {
     };
     Act::menu(Menu {
         title: "Sandbox of commands".to_owned(),
-        text: governance.sandbox_words(),
+        text: format!("```text\n{}\n```", governance.sandbox_words()),
         items: vec![item("On", "/sandbox on", on), item("Off", "/sandbox off", !on)],
         selected: usize::from(!on),
         keys: Vec::new(),

@@ -118,7 +118,16 @@ async fn ask_somebody(call: &mut Judgement<'_>, so_far: &[Answer], open: &Answer
         Some(answer) => return decided(call, BY_HOOK, reason, answer),
         None => notify(call, &request).await,
     }
+    // Whoever finds the call of a killed process knows that it has not run.
+    let waits = call.gate.store().call_waits(call.id, true);
     let answer = call.gate.front.ask(request, call.cancel).await;
+    if waits.is_ok()
+        && let Err(error) = call.gate.store().call_waits(call.id, false)
+    {
+        // It would be said of it that it has not run.
+        let answer = HumanAnswer::no(format!("the answer cannot be recorded: {error}"));
+        return decided(call, BY_HUMAN, reason, answer);
+    }
     decided(call, BY_HUMAN, reason, answer)
 }
 

@@ -74,10 +74,14 @@ impl App {
                 self.live.waiting = Some("Compacting the conversation…".to_owned());
             }
             Event::Compacted { pre_tokens, .. } => {
-                let text = format!(
-                    "the conversation was compacted ({} tokens before)",
-                    short_number(pre_tokens)
-                );
+                let text = match pre_tokens {
+                    // No answer has told it yet.
+                    0 => "the conversation was compacted".to_owned(),
+                    tokens => format!(
+                        "the conversation was compacted ({} tokens before)",
+                        short_number(tokens)
+                    ),
+                };
                 self.say(NoteKind::Info, text);
             }
             Event::CompactingEnded => self.live.waiting = None,

@@ -77,11 +77,22 @@ impl Lines<'_> {
             }
             Stage::Form { mut said } => {
                 let all = fields(&request.input["schema"]);
-                if matches!(line, "n" | "no") && said.is_empty() {
+                // Behind the first field it may be a value.
+                let is_value =
+                    !said.is_empty() && all.get(said.len()).is_some_and(|field| field.takes(line));
+                if matches!(line, "n" | "no") && !is_value {
                     (Some(HumanAnswer::no("")), Stage::Form { said })
                 } else {
-                    if all.get(said.len()).is_some_and(|field| field.takes(line)) {
-                        said.push(line.to_owned());
+                    match all.get(said.len()) {
+                        Some(field) if field.takes(line) => said.push(line.to_owned()),
+                        Some(field) if line.trim().is_empty() => {
+                            self.print(&format!("[{} is needed]", plain(&field.title)))?;
+                        }
+                        Some(field) => {
+                            let wanted = plain(&field.wanted);
+                            self.print(&format!("[that is not what is wanted: {wanted}]"))?;
+                        }
+                        None => {}
                     }
                     let done = (said.len() >= all.len()).then(|| {
                         match form_answer(
@@ -184,13 +195,17 @@ fn question_text(request: &AskRequest) -> String {
     fold_blank_lines(&plain(&text))
 }
 
-/// What a call is about: its title where it has one, else its input.
+/// What a call is about: its title where it has one, and its input, each part on a line.
 fn about(tool: &str, input: &serde_json::Value) -> String {
     let tool_view::Title { name, about } = tool_view::title(tool, input);
-    match about.is_empty() {
-        true => format!("{input}\n"),
-        false => format!("{name}: {about}\n"),
+    let mut text = if about.is_empty() { String::new() } else { format!("{name}: {about}\n") };
+    for (key, value) in input.as_object().into_iter().flatten() {
+        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        if value != about {
+            text.push_str(&format!("  {key}: {value}\n"));
+        }
     }
+    text
 }
 
 /// Whether a line declines to answer a question. Where an option is called so, it is an answer.
@@ -210,6 +225,7 @@ fn next_words(request: &AskRequest, stage: &Stage) -> String {
             for (number, (label, about)) in (1..).zip(&question.options) {
                 text.push_str(&format!("  {number}. {}  {}\n", plain(label), plain(about)));
             }
+            text = fold_blank_lines(&text);
             let numbers = if question.several { "numbers with commas" } else { "a number" };
             let no = if declines("n", question) { ", n declines" } else { "" };
             text.push_str(&format!("{numbers}, or an answer of your own{no}: "));
@@ -218,8 +234,9 @@ fn next_words(request: &AskRequest, stage: &Stage) -> String {
         (Stage::Form { said }, _) => {
             let all = fields(&request.input["schema"]);
             let Some(field) = all.get(said.len()) else { return String::new() };
-            let first = if said.is_empty() { " (n declines)" } else { "" };
-            format!("{} ({}){first}: ", plain(&field.title), plain(&field.wanted))
+            let first = if said.is_empty() || !field.takes("n") { " (n declines)" } else { "" };
+            let needed = if field.needed { ", needed" } else { "" };
+            format!("{} ({}{needed}){first}: ", plain(&field.title), plain(&field.wanted))
         }
         (Stage::Only, Wants::Permission) if !request.suggestions.is_empty() => {
             "y yes, n no, a always, or words for the agent: ".to_owned()

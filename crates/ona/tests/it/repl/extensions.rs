@@ -185,3 +185,14 @@ fn what_cannot_be_used_is_named_where_one_looks_for_it() {
     ready(&pty);
     answers(&pty, "/memory edit nosuch.md", "it does not exist yet");
 }
+
+#[test]
+fn the_first_server_is_added_from_the_session() {
+    let project = project();
+    let pty = start_alone(&project);
+    answers(&pty, "/mcp reconnect nobody", "no MCP servers, so nothing to reconnect");
+    ready(&pty);
+    answers(&pty, "/mcp add small -- echo hello", "the next session has it");
+    ready(&pty);
+    answers(&pty, "/mcp list", "small");
+}

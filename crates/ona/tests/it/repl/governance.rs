@@ -29,6 +29,22 @@ fn a_refused_call_shows_stage_and_reason_and_why_the_rest() {
 }
 
 #[test]
+fn why_tells_of_the_refused_call_also_if_others_followed() {
+    let project = project();
+    user_settings(&project, &json!({"permissions": {"deny": ["Bash(mkdir *)"]}}));
+    let both =
+        bash("toolu_refused", "mkdir made").call("toolu_after", "Bash", json!({"command": "ls"}));
+    let server = model([both, Reply::say("A pity.")]);
+    let pty = start(&project, &server, &[]);
+    answers(&pty, "go", "A pity.");
+    ready(&pty);
+    let shown = answers(&pty, "/why", "other calls since the prompt (/why ID): toolu_after Bash");
+    assert!(shown.contains("rules    deny"), "{shown}");
+    ready(&pty);
+    answers(&pty, "/why toolu_after", "Bash {\"command\":\"ls\"}");
+}
+
+#[test]
 fn explain_tells_what_the_gate_would_decide() {
     let project = project();
     user_settings(&project, &json!({"permissions": {"deny": ["Bash(rm *)"]}}));

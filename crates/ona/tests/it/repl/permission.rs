@@ -326,3 +326,20 @@ fn a_link_is_shown_with_where_it_leads() {
     let shown = pty.wait_for("Allow Write?");
     assert!(shown.contains(&leads), "{shown}");
 }
+
+#[test]
+fn a_call_that_only_waited_for_an_answer_is_not_said_to_have_run() {
+    let project = project();
+    let server = model([bash("toolu_waited", "mkdir made"), Reply::say("Again.")]);
+    let pty = start(&project, &server, &[]);
+    pty.line("go");
+    pty.wait_for("mkdir made");
+    pty.wait_for("No");
+    until("the question", || project.sql("SELECT waits FROM running_calls") == ["1"]);
+    pty.kill(ona_testkit::pty::Signal::SIGKILL);
+    pty.wait_exit();
+    let pty = start(&project, &server, &["--continue"]);
+    answers(&pty, "go on", "Again.");
+    let said = result(&project, "toolu_waited");
+    assert!(said.contains("the tool has not run"), "{said}");
+}
