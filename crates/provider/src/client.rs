@@ -173,8 +173,10 @@ impl Client {
             return Err(AskError::Failed(failure));
         }
         if tries.retries >= self.retry.max_retries {
-            if tries.retries > 0 {
-                failure.message.push_str(&format!("; gave up after {} retries", tries.retries));
+            match tries.retries {
+                0 => {}
+                1 => failure.message.push_str("; gave up after one retry"),
+                many => failure.message.push_str(&format!("; gave up after {many} retries")),
             }
             return Err(AskError::Failed(failure));
         }

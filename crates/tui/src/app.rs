@@ -243,8 +243,9 @@ impl App {
         if !self.asks.is_empty() {
             self.live.hold(now);
         }
-        if self.note.as_ref().is_some_and(|(_, since)| now.saturating_duration_since(*since) > NOTE)
-        {
+        let is_old = |(_, since): &(String, Instant)| now.saturating_duration_since(*since) > NOTE;
+        let note_ends = self.note.as_ref().is_some_and(is_old);
+        if note_ends {
             self.note = None;
         }
         if let Some(key) = self.guard.due(now) {
@@ -256,7 +257,7 @@ impl App {
             self.send(Op::Waiting);
             self.notify("ona is waiting for your input");
         }
-        self.is_busy()
+        note_ends || self.is_busy()
     }
 
     /// When the next tick is due.

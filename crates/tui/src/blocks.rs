@@ -5,7 +5,7 @@ use ona_render::diff;
 use ona_render::highlight::Look;
 use ona_render::markdown::{self, Painter};
 use ona_render::stream::Piece;
-use ona_render::text::{clip_rows, expand_tabs, plain, truncate, wrap};
+use ona_render::text::{clip_rows, expand_tabs, plain, truncate, width, wrap};
 use ona_render::theme::Role;
 use ona_types::INTERNAL_PREFIX;
 use ratatui::text::{Line, Span};
@@ -68,6 +68,9 @@ pub enum Block {
     /// Something that ona says in a line or a few.
     Note(NoteKind, String),
 }
+
+/// Where the rest of a refusal is told.
+const REST: &str = " (/why)";
 
 /// Rows of a prompt.
 const USER_ROWS: usize = 30;
@@ -277,7 +280,14 @@ fn result_rows(
     if let Some(refused) = &call.refused {
         let text = refused.words();
         let style = look.theme.style(Role::Warning);
-        let mut rows = wrap(Line::from(Span::styled(plain(&text).into_owned(), style)), inner, 0);
+        let text = plain(&text).into_owned();
+        // One row; `/why` tells the rest.
+        let text = match detail {
+            Detail::Whole => text,
+            _ if width(&text) <= inner => text,
+            _ => format!("{}{REST}", truncate(&text, inner.saturating_sub(width(REST)).max(1))),
+        };
+        let mut rows = wrap(Line::from(Span::styled(text, style)), inner, 0);
         rows.extend(diff.or_else(|| plan(call, inner, look, detail)).into_iter().flatten());
         return branch(rows, look);
     }
@@ -306,7 +316,8 @@ fn result_rows(
     }
     let most = if detail != Detail::Whole { RESULT_ROWS } else { WHOLE_ROWS };
     let rows = match detail {
-        Detail::Short | Detail::Listed if rows.len() > most => {
+        // A remark takes a row itself.
+        Detail::Short | Detail::Listed if rows.len() > most + 1 => {
             let left = rows.len() - most;
             rows.truncate(most);
             rows.push(Line::from(Span::styled(
@@ -315,7 +326,8 @@ fn result_rows(
             )));
             rows
         }
-        _ => clip_rows(rows, most).with_note(|left| {
+        Detail::Short | Detail::Listed => rows,
+        Detail::Whole => clip_rows(rows, most).with_note(|left| {
             Line::from(Span::styled(
                 format!("… {left} rows are not shown"),
                 look.theme.style(Role::Dim),

@@ -251,13 +251,13 @@ impl Live {
         indented(rows.into_iter().skip(skip).collect(), "  ", "  ")
     }
 
-    /// The row with the spinner, and the key that interrupts.
+    /// The row with the spinner, and what can be done.
     pub fn spinner(
         &self,
         columns: usize,
         look: &Look<'_>,
         (now, still): (Instant, bool),
-        interrupt: &str,
+        hint: &str,
     ) -> Option<Line<'static>> {
         let (since, what) = self.busy.as_ref()?;
         let elapsed = now.saturating_duration_since(*since);
@@ -274,11 +274,7 @@ impl Live {
             (None, what) => format!("{what}…"),
         };
         let tokens = self.counted + (self.streamed / CHARS_PER_TOKEN) as u64;
-        let rest = format!(
-            " ({}s · {} tokens · {interrupt} to interrupt)",
-            elapsed.as_secs(),
-            short_number(tokens)
-        );
+        let rest = format!(" ({}s · {} tokens · {hint})", elapsed.as_secs(), short_number(tokens));
         // Time and tokens stay in sight, however long the words are.
         let time = ona_render::text::width(&rest).min(columns / 2);
         let text = truncate(

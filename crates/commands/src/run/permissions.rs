@@ -29,7 +29,11 @@ pub(super) fn permissions<O: Outside>(
         (word @ ("allow" | "ask" | "deny"), "") => Ok(Act::menu(listed(desk, word))),
         (word, rest) => {
             let known = ["add", "remove", "denied", "allow", "ask", "deny"];
-            Ok(Act::error(format!("unknown argument `{word} {rest}`: {}", known.join(", "))))
+            Ok(Act::error(format!(
+                "unknown argument `{}`: {}",
+                format!("{word} {rest}").trim_end(),
+                known.join(", ")
+            )))
         }
     }
 }

@@ -77,7 +77,11 @@ impl App {
         let look = self.look();
         let still = self.preferences.prefers_reduced_motion;
         let mut foot = Vec::new();
-        let interrupt = self.interrupt_key();
+        // Keys are the dialog's while one is open.
+        let interrupt = match self.asks.is_empty() {
+            true => format!("{} to interrupt", self.interrupt_key()),
+            false => "waiting for you".to_owned(),
+        };
         let spinner = self.live.spinner(self.columns, &look, (self.now, still), &interrupt);
         if let Some(spinner) = spinner {
             foot.push(Line::default());
@@ -212,7 +216,8 @@ impl App {
             look.theme.style(Role::Border),
         )));
         if let Some(search) = &self.search {
-            let found = search.entry(&self.history).unwrap_or("no match");
+            let none = if search.query().is_empty() { "" } else { "no match" };
+            let found = search.entry(&self.history).unwrap_or(none);
             let text =
                 format!("  search: {}  {}", search.query(), plain(found).replace('\n', " ⏎ "));
             rows.push(Line::from(Span::styled(

@@ -530,7 +530,10 @@ impl App {
     fn swap_stash(&mut self) {
         let now: Content = self.editor.content().clone();
         match self.stash.take() {
-            Some(kept) if now.is_empty() => self.editor.set_content(&kept),
+            Some(kept) if now.is_empty() => {
+                self.editor.set_content(&kept);
+                self.note = None;
+            }
             kept if now.is_empty() => self.stash = kept,
             _ => {
                 self.stash = Some(now);
