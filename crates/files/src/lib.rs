@@ -31,8 +31,8 @@ pub mod text;
 
 pub use lock::{Lock, LockError};
 pub use read::{
-    Links, MAX_WHOLE, ReadError, content, content_text, hash, open, open_found, read_at_most,
-    read_open, read_resolved_text, read_text_at_most,
+    Links, MAX_WHOLE, ReadError, content, content_text, hash, link_count, open, open_found,
+    read_at_most, read_open, read_resolved_text, read_text_at_most,
 };
 pub use replace::{Expect, Mode, ReplaceError, ReplaceOptions, Staged, replace, sync_directory};
 pub use resolve::resolve;

@@ -137,6 +137,11 @@ pub fn content(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
     read?.ok_or_else(|| io::ErrorKind::NotFound.into())
 }
 
+/// How many names a file has; 1 if that cannot be told.
+pub fn link_count(path: &Path) -> u64 {
+    std::fs::metadata(path).map_or(1, |meta| std::os::unix::fs::MetadataExt::nlink(&meta))
+}
+
 /// The same, as [`std::fs::read_to_string`] has it.
 pub fn content_text(path: impl AsRef<Path>) -> io::Result<String> {
     String::from_utf8(content(path)?)

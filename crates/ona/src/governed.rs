@@ -5,6 +5,7 @@ use crate::auth::SIGNED_IN;
 use crate::mcp::Mcp;
 use ona_cli::CliError;
 use ona_cli::started_by::{StartedBy, changed_guard, started_by};
+use ona_sdlc::plan::Plan;
 
 /// Refuses what only the operator may decide, if an agent has started this process.
 pub fn check(cli: &Cli) -> Result<(), CliError> {
@@ -64,6 +65,19 @@ pub fn check(cli: &Cli) -> Result<(), CliError> {
     match started_by() {
         None => Ok(()),
         Some(starter) => Err(refused(what, &starter)),
+    }
+}
+
+/// Records that an agent tried to change a phase, as far as there is a record of it.
+pub fn note(cli: &Cli, refused: &CliError) {
+    let to = match &cli.command {
+        Some(Command::Phase(phase)) => phase.to.as_deref(),
+        Some(Command::Plan(Plan::Approve { .. })) => Some("implement"),
+        Some(Command::Report(report)) if report.is_the_operators() => Some("done"),
+        _ => cli.options.transition.as_deref(),
+    };
+    if let Some(to) = to.and_then(|to| to.parse().ok()) {
+        ona_sdlc::phase::note_refused(&cli.options, to, refused);
     }
 }
 

@@ -86,6 +86,28 @@ fn give_up(signal: u8) {
 }
 
 /// Runs a command line.
+/// An option that would be ignored is an error: whoever names a conversation means that one.
+fn check_conversation(cli: &Cli) -> Result<(), CliError> {
+    let takes_it = match &cli.command {
+        None => true,
+        Some(command) => matches!(
+            command,
+            Command::Explain { .. }
+                | Command::Phase(_)
+                | Command::Plan(_)
+                | Command::Test(_)
+                | Command::Report(_)
+                | Command::Sandbox(_)
+        ),
+    };
+    match takes_it || cli.options.conversation.is_none() {
+        true => Ok(()),
+        false => Err(CliError::usage("this command takes no --conversation").hint(
+            "it belongs to --eval, --transition, explain, phase, plan, test, report and sandbox",
+        )),
+    }
+}
+
 fn dispatch(cli: &Cli) -> Result<ExitCode, CliError> {
     let other = cli.options.eval.is_some()
         || cli.options.transition.is_some()
@@ -98,7 +120,8 @@ fn dispatch(cli: &Cli) -> Result<ExitCode, CliError> {
         .hint("see `ona --help`"));
     }
     let options = &cli.options;
-    governed::check(cli)?;
+    check_conversation(cli)?;
+    governed::check(cli).inspect_err(|refused| governed::note(cli, refused))?;
     match &cli.command {
         Some(Command::Init(init)) => init::run(options, init),
         Some(Command::Serve(serve)) => serve::run(options, serve),

@@ -8,6 +8,7 @@ use ona_repo::git::{self, GitError};
 use ona_repo::{Checkout, Digest};
 
 use crate::brief::fixed_text;
+use crate::contracts::{self, Contract};
 use crate::fingerprint::Fingerprint;
 use crate::plans::{Approved, work_tree};
 
@@ -20,6 +21,10 @@ const MAX_FILE: u64 = 4 << 20;
 #[derive(Clone, Debug, Default)]
 pub struct Written {
     sources: Vec<(Source, Fingerprint)>,
+    /// The work of earlier rounds, of which nothing may be shown by a contract.
+    copied: Vec<(Source, Fingerprint)>,
+    /// The contracts that are newer than the first approval, by name.
+    pages: Vec<(String, String)>,
 }
 
 /// Where it stands.
@@ -81,8 +86,8 @@ impl Written {
     /// Reads what has been written since a plan was approved: files that are new or changed, and commits with their
     /// messages. What was there before, and what the plan and its contracts say, is nothing that the work has added.
     ///
-    /// A plan that is not the first of its conversation may quote the work of earlier rounds: what was written between the
-    /// first approval and this one counts too, except for the files that are contracts of this plan.
+    /// A plan that is not the first of its conversation may quote the work of earlier rounds, and so may its contracts: what
+    /// was written between the first approval and this one counts too. Pages and schemas are public; they may not show code.
     pub async fn since(
         now: Basis<'_>,
         first: Option<Basis<'_>>,
@@ -95,21 +100,32 @@ impl Written {
         };
         let Work { texts, before } = Work::since(now, &root, &tree).await?;
         let mut sources = prints(&texts, &before);
+        let mut copied = Vec::new();
         if let Some(first) = first {
             let contracts = &now.approved.contracts;
-            let is_contract = |source: &Source| match source {
-                Source::File(path) | Source::Commit(_, path) => {
-                    let path = root.join(path);
-                    contracts.iter().any(|one| project.join(&one.name) == path)
-                }
+            let is_public = |source: &Source| match source {
+                Source::File(path) | Source::Commit(_, path) => contracts::is_public(path),
                 Source::Message(_) => false,
             };
             let mut earlier = Work::since(first, &root, &tree).await?;
+            earlier.texts.retain(|source, _| !texts.contains_key(source));
+            // Pages and schemas say what is public; whether they show more is looked at below.
+            let (public, work): (BTreeMap<_, _>, BTreeMap<_, _>) =
+                earlier.texts.into_iter().partition(|(source, _)| is_public(source));
+            copied = prints(&work, &earlier.before);
+            public.values().for_each(|text| earlier.before.add(text));
             contracts.iter().flat_map(|one| &one.text).for_each(|text| earlier.before.add(text));
-            earlier.texts.retain(|source, _| !texts.contains_key(source) && !is_contract(source));
-            sources.extend(prints(&earlier.texts, &earlier.before));
+            sources.extend(prints(&work, &earlier.before));
+            let is_old = |one: &Contract| {
+                let path = project.join(&one.name);
+                let below = path.strip_prefix(&root).unwrap_or(&path);
+                one.text.as_ref().is_ok_and(|text| first.approved.tree.had(below, text.as_bytes()))
+            };
+            let pages = contracts.iter().filter(|one| !is_old(one));
+            let pages = pages.filter_map(|one| Some((one.name.clone(), one.text.clone().ok()?)));
+            return Ok(Self { sources, copied, pages: pages.collect() });
         }
-        Ok(Self { sources })
+        Ok(Self { sources, copied, pages: Vec::new() })
     }
 
     /// How many files, commits and messages the input is compared with.
@@ -124,6 +140,14 @@ impl Written {
 
     /// Looks for it in what an author would be given.
     pub fn check(&self, input: &str) -> Result<(), Leak> {
+        for (name, text) in &self.pages {
+            for (source, print) in &self.copied {
+                if let Some(excerpt) = print.first_code_in(text) {
+                    let source_name = format!("{source}, shown by {name},");
+                    return Err(Leak { source_name, excerpt });
+                }
+            }
+        }
         self.check_reply(input, "")
     }
 

@@ -149,6 +149,11 @@ fn asks_for_help(line: &str) -> bool {
         && matches!(script.commands.as_slice(), [one] if one.assignments.is_empty())
 }
 
+/// Whether a file is a page or a schema, by its place and its name: what is public, not how it is made.
+pub(crate) fn is_public(path: &Path) -> bool {
+    kind_of(path).is_some()
+}
+
 fn kind_of(path: &Path) -> Option<Kind> {
     let parts: Option<Vec<&str>> = path
         .components()
@@ -180,8 +185,15 @@ pub fn read(project: &Path, files: &[(PathBuf, Kind)]) -> Vec<Contract> {
     let root = project.canonicalize().unwrap_or_else(|_| project.to_owned());
     let text = |path: &Path| -> Result<String, Absent> {
         let real = root.join(path).canonicalize().map_err(|_| Absent::Missing)?;
-        if !real.starts_with(&root) {
+        let Ok(below) = real.strip_prefix(&root) else {
             return Err(Absent::Unreadable("it leads out of the project".to_owned()));
+        };
+        // A page may be a link, but not to the source.
+        if !is_public(below) {
+            return Err(Absent::Unreadable(format!("it leads to {}", below.display())));
+        }
+        if ona_files::link_count(&real) > 1 {
+            return Err(Absent::Unreadable("the file has another name (a hard link)".to_owned()));
         }
         let read = ona_files::read_text_at_most(&real, MAX_CONTRACT);
         read.map_err(|error| Absent::Unreadable(error.to_string()))?.ok_or(Absent::Missing)
@@ -233,15 +245,30 @@ mod tests {
         std::fs::write(project.join("docs/big.md"), vec![b'x'; 70 << 10]).unwrap();
         std::fs::write(&outside, "no").unwrap();
         std::os::unix::fs::symlink(&outside, project.join("docs/link.md")).unwrap();
+        std::fs::write(project.join("main.py"), "code").unwrap();
+        std::os::unix::fs::symlink("../main.py", project.join("docs/code.md")).unwrap();
+        std::fs::hard_link(project.join("main.py"), project.join("docs/same.md")).unwrap();
+        std::os::unix::fs::symlink("a.md", project.join("docs/also.md")).unwrap();
         let page = |name: &str| (PathBuf::from(name), Kind::Page);
-        let read =
-            read(&project, &["docs/a.md", "docs/big.md", "docs/link.md", "docs/no.md"].map(page));
+        let names = [
+            "docs/a.md",
+            "docs/big.md",
+            "docs/link.md",
+            "docs/no.md",
+            "docs/code.md",
+            "docs/same.md",
+            "docs/also.md",
+        ];
+        let read = read(&project, &names.map(page));
         let told: Vec<String> =
             read.into_iter().map(|one| one.text.unwrap_or_else(|why| why.to_string())).collect();
         assert_eq!(told[0], "A page");
         assert!(told[1].contains("64 KiB"), "{}", told[1]);
         assert!(told[2].contains("out of the project"), "{}", told[2]);
         assert!(told[3].contains("did not exist"), "{}", told[3]);
+        assert!(told[4].contains("it leads to main.py"), "{}", told[4]);
+        assert!(told[5].contains("hard link"), "{}", told[5]);
+        assert_eq!(told[6], "A page");
     }
 
     #[test]

@@ -232,9 +232,10 @@ impl Tagged {
     }
 }
 
-/// The items of the section with the criteria, with what is nested in them; `None` if there is no such section.
+/// The items of the sections with the criteria, with what is nested in them; `None` if there is no such section.
 fn items(plan: &str) -> Option<Vec<String>> {
     let mut section: Option<u8> = None;
+    let mut is_there = false;
     let mut items: Vec<String> = Vec::new();
     // The text of a heading, or of a paragraph that may be one.
     let mut title: Option<String> = None;
@@ -247,10 +248,9 @@ fn items(plan: &str) -> Option<Vec<String>> {
             }
             Event::End(TagEnd::Heading(level)) if depth == 0 => {
                 let text = title.take().unwrap_or_default();
-                match section {
-                    Some(opened) if level as u8 <= opened => break,
-                    None if names_criteria(&text) => section = Some(level as u8),
-                    _ => {}
+                if section.is_none_or(|opened| level as u8 <= opened) {
+                    section = names_criteria(&text).then_some(level as u8);
+                    is_there |= section.is_some();
                 }
             }
             Event::End(TagEnd::Paragraph) if depth == 0 => {
@@ -258,11 +258,11 @@ fn items(plan: &str) -> Option<Vec<String>> {
                 let is_title = strong && !plain;
                 match section {
                     // The next bold line ends a section that began with one.
-                    Some(u8::MAX) if is_title => break,
+                    Some(u8::MAX) if is_title && !names_criteria(&text) => section = None,
                     None if (is_title || text.trim_end().ends_with(':'))
                         && names_criteria(&text) =>
                     {
-                        section = Some(u8::MAX);
+                        (section, is_there) = (Some(u8::MAX), true);
                     }
                     _ => {}
                 }
@@ -292,7 +292,7 @@ fn items(plan: &str) -> Option<Vec<String>> {
             _ => {}
         }
     }
-    section.map(|_| items)
+    is_there.then_some(items)
 }
 
 fn push(section: Option<u8>, items: &mut [String], text: &str) {
@@ -325,6 +325,12 @@ mod tests {
             ("**Success criteria**\n\n1. a\n2. b\n\n**Risks**\n\n- c", Some(2)),
             ("Acceptance criteria:\n* a\n*\n", Some(2)),
             ("## Steps\n- success criteria are met\n", None),
+            ("## Success criteria\n- a\n## Risks\n- b\n## More success criteria\n- c", Some(1)),
+            (
+                "## Success criteria\n- a\n## Risks\n- b\n## Success criteria: the rest\n- c",
+                Some(2),
+            ),
+            ("**Success criteria**\n- a\n\n**Risks**\n- b\n\n**Success criteria**\n- c", Some(2)),
             ("## Success criteria\n- a\n  - b\n  - c\n- d", Some(2)),
         ] {
             assert_eq!(items(plan).map(|items| items.len()), found, "{plan}");

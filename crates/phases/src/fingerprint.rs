@@ -19,6 +19,10 @@ const WORDS: usize = 3;
 /// So many letters and digits in a row are recognised, whatever stands between them: about as much as eight words.
 const LETTERS: usize = 40;
 
+/// So many tokens in a row, with so many signs among them that prose does not have, are code.
+const CODE_RUN: usize = 24;
+const CODE_SIGNS: usize = 4;
+
 /// A shorter piece is not looked into for an encoded text.
 const ENCODED: usize = 24;
 
@@ -41,7 +45,7 @@ impl Fingerprint {
 
     /// Adds those of another text.
     pub fn add(&mut self, text: &str) {
-        each_run(text, |run, _| {
+        each_run(text, |_, run, _| {
             self.runs.insert(run);
         });
     }
@@ -62,13 +66,52 @@ impl Fingerprint {
         self.find(text, DEPTH)
     }
 
+    /// The first part of a text that is recognised and is code: words that a page and a program share, such as how a program
+    /// is used, are none.
+    pub fn first_code_in(&self, text: &str) -> Option<String> {
+        let tokens = tokens(text);
+        let mut known = vec![false; tokens.len()];
+        runs_of(&tokens, Kind::Tokens, &mut |_, run, (start, end)| {
+            if self.runs.contains(&run) {
+                let inside = |token: &Token| token.place.0 >= start && token.place.1 <= end;
+                let first = tokens.partition_point(|token| token.place.0 < start);
+                let run = tokens[first..].iter().take_while(|token| inside(token)).count();
+                known[first..first + run].fill(true);
+            }
+        });
+        let is_sign = |token: &Token| match text.get(token.place.0..token.place.1) {
+            Some("=" | ";") => true,
+            // A call; in prose a blank stands before a bracket.
+            Some("(") => text[..token.place.0].ends_with(char::is_alphanumeric),
+            _ => false,
+        };
+        let mut start = 0;
+        while start < tokens.len() {
+            let length = known[start..].iter().take_while(|known| **known).count();
+            let run = &tokens[start..start + length];
+            if length >= CODE_RUN && run.iter().filter(|token| is_sign(token)).count() >= CODE_SIGNS
+            {
+                return text.get(run[0].place.0..run[length - 1].place.1).map(str::to_owned);
+            }
+            start += length.max(1);
+        }
+        None
+    }
+
     fn find(&self, text: &str, depth: usize) -> Option<String> {
         if self.runs.is_empty() {
             return None;
         }
         let mut found: Option<(usize, usize)> = None;
-        each_run(text, |run, place| {
-            if self.runs.contains(&run) && found.is_none_or(|(start, _)| place.0 < start) {
+        // Behind the same words two texts may go on with the same few letters.
+        let mut rows = 0;
+        each_run(text, |kind, run, place| {
+            let is_known = self.runs.contains(&run);
+            if kind == Kind::Letters {
+                rows = if is_known { rows + 1 } else { 0 };
+            }
+            let counts = is_known && (kind != Kind::Letters || rows >= ROWS);
+            if counts && found.is_none_or(|(start, _)| place.0 < start) {
                 found = Some(place);
             }
         });
@@ -82,6 +125,17 @@ impl Fingerprint {
     }
 }
 
+/// What a run is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Tokens = 1,
+    Words = 2,
+    Letters = 3,
+}
+
+/// So many rows of letters, each one letter further, are recognised.
+const ROWS: usize = 8;
+
 /// A piece of a text: where it stands, and what it is compared as.
 struct Token {
     place: (usize, usize),
@@ -91,15 +145,15 @@ struct Token {
 }
 
 /// Every run of a text, with its place.
-fn each_run(text: &str, mut found: impl FnMut(u64, (usize, usize))) {
+fn each_run(text: &str, mut found: impl FnMut(Kind, u64, (usize, usize))) {
     let tokens = tokens(text);
-    runs_of(&tokens, 1, &mut found);
+    runs_of(&tokens, Kind::Tokens, &mut found);
     let words: Vec<Token> = tokens.into_iter().filter(|token| token.word).collect();
-    runs_of(&words, 2, &mut found);
+    runs_of(&words, Kind::Words, &mut found);
     each_row_of_letters(text, &mut found);
 }
 
-fn runs_of(tokens: &[Token], kind: u8, found: &mut impl FnMut(u64, (usize, usize))) {
+fn runs_of(tokens: &[Token], kind: Kind, found: &mut impl FnMut(Kind, u64, (usize, usize))) {
     for run in tokens.windows(RUN) {
         let words: HashSet<u64> =
             run.iter().filter(|token| token.word).map(|token| token.hash).collect();
@@ -107,14 +161,14 @@ fn runs_of(tokens: &[Token], kind: u8, found: &mut impl FnMut(u64, (usize, usize
             continue;
         }
         let mut hasher = DefaultHasher::new();
-        kind.hash(&mut hasher);
+        (kind as u8).hash(&mut hasher);
         run.iter().for_each(|token| token.hash.hash(&mut hasher));
-        found(hasher.finish(), (run[0].place.0, run[RUN - 1].place.1));
+        found(kind, hasher.finish(), (run[0].place.0, run[RUN - 1].place.1));
     }
 }
 
 /// Letters and digits of the lines, in one row. A rolling hash, because every letter begins a row.
-fn each_row_of_letters(text: &str, found: &mut impl FnMut(u64, (usize, usize))) {
+fn each_row_of_letters(text: &str, found: &mut impl FnMut(Kind, u64, (usize, usize))) {
     const BASE: u64 = 0x0100_0000_01b3;
     let letters: Vec<(usize, char)> = lines(text)
         .flat_map(|(at, line)| line.char_indices().map(move |(offset, c)| (at + offset, c)))
@@ -134,7 +188,7 @@ fn each_row_of_letters(text: &str, found: &mut impl FnMut(u64, (usize, usize))) 
             let distinct: HashSet<char> = row.iter().map(|(_, c)| *c).collect();
             // A row of dashes or of one digit is in every text.
             if distinct.len() > WORDS {
-                found(hash ^ 3, (row[0].0, place + c.len_utf8()));
+                found(Kind::Letters, hash ^ 3, (row[0].0, place + c.len_utf8()));
             }
         }
     }
@@ -157,6 +211,8 @@ fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
             line
         };
         let kept = kept.trim_start().trim_start_matches(['+', '-', '>', '<']);
+        // Which interpreter runs a script is nobody's work.
+        let kept = if kept.starts_with("#!/") { "" } else { kept };
         Some((start + (line.len() - kept.len()), kept))
     })
 }
@@ -224,6 +280,23 @@ fn decoded(text: &str) -> Vec<String> {
             glued.push('\n');
         }
     }
+    // A dump has something between the digits: blanks, commas, `0x`, `\\x`.
+    for line in text.lines() {
+        let plain = line.replace("0x", " ").replace("\\x", " ").replace([',', ':', '"', '\''], " ");
+        let words: Vec<&str> = plain.split_whitespace().collect();
+        let pairs = words.iter().filter(|one| is_pairs(one)).count();
+        let is_spaced =
+            words.len() > 2 && words.iter().all(|one| one.chars().all(is_digit_of_base64));
+        if pairs >= 8 {
+            glued.extend(words.into_iter().filter(|one| is_pairs(one)));
+        } else if is_spaced {
+            glued.push('\n');
+            glued.extend(words);
+            glued.push('\n');
+        } else {
+            glued.push('\n');
+        }
+    }
     for piece in glued.split(|c: char| !is_digit_of_base64(c)) {
         let piece = piece.trim_end_matches('=');
         if piece.len() < ENCODED {
@@ -237,6 +310,11 @@ fn decoded(text: &str) -> Vec<String> {
         .filter_map(|bytes| String::from_utf8(bytes).ok())
         .filter(|text| !text.contains('\0'))
         .collect()
+}
+
+/// Whether a word is one or a few bytes in hexadecimal digits.
+fn is_pairs(word: &str) -> bool {
+    matches!(word.len(), 2 | 4 | 8) && word.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 fn is_digit_of_base64(c: char) -> bool {
@@ -295,6 +373,30 @@ mod tests {
             ("Base64 in lines", wrapped),
             ("Base64 for addresses", URL_SAFE_NO_PAD.encode(CODE)),
             ("Base64 twice", STANDARD.encode(STANDARD.encode(CODE))),
+            (
+                "hexadecimal with blanks",
+                CODE.as_bytes()
+                    .chunks(16)
+                    .map(|row| {
+                        let bytes: Vec<String> =
+                            row.iter().map(|byte| format!("{byte:02x}")).collect();
+                        format!("{}\n", bytes.join(" "))
+                    })
+                    .collect(),
+            ),
+            (
+                "hexadecimal as in a program",
+                CODE.bytes().map(|byte| format!("0x{byte:02x}, ")).collect(),
+            ),
+            ("Base64 with blanks", {
+                let encoded = STANDARD.encode(CODE);
+                let pieces: Vec<&str> = encoded
+                    .as_bytes()
+                    .chunks(8)
+                    .map(|piece| std::str::from_utf8(piece).unwrap())
+                    .collect();
+                pieces.join(" ")
+            }),
             ("hexadecimal", hex),
         ] {
             let text =
@@ -324,6 +426,24 @@ mod tests {
         assert!(
             Fingerprint::of("----------------\n0000000000000000000000000000000000000000000000")
                 .is_empty()
+        );
+    }
+
+    #[test]
+    fn code_is_told_from_words_that_a_page_and_a_program_share() {
+        let usage = "usage: todo add TEXT (adds an item to the list of things to do), todo list (prints all items with \
+            their numbers), todo done NUMBER (marks the item with this number as done and keeps it)";
+        let code = format!(
+            "const USAGE = '{usage}';\nfunction add(list, item) {{\n  const number = list.push(item);\n  \
+             return write(list.map((one, index) => format(index, one)).join(separator), number);\n}}\n"
+        );
+        let print = Fingerprint::of(&code);
+        assert!(print.first_in(usage).is_some());
+        assert_eq!(print.first_code_in(&format!("# Usage\n\n    {usage}\n")), None);
+        assert!(print.first_code_in(&format!("# How it works\n\n{code}")).is_some());
+        assert_eq!(
+            Fingerprint::of("#!/usr/bin/env python3\nx").first_in("#!/usr/bin/env python3"),
+            None
         );
     }
 

@@ -78,6 +78,16 @@ pub async fn baseline(
     }
 }
 
+/// The contracts that are kept, a line for each.
+pub fn contract_lines(baseline: &PlanBaseline) -> Vec<String> {
+    let contracts: Vec<Contract> = serde_json::from_str(&baseline.contracts).unwrap_or_default();
+    let line = |one: &Contract| match &one.text {
+        Ok(text) => format!("{} {} ({} bytes)", one.kind, one.name, text.len()),
+        Err(why) => format!("{} {}: not available: {why}", one.kind, one.name),
+    };
+    contracts.iter().map(line).collect()
+}
+
 fn to_json<T: serde::Serialize + ?Sized>(value: &T) -> String {
     serde_json::to_string(value).unwrap_or_else(|_| "[]".to_owned())
 }

@@ -235,7 +235,8 @@ impl Report {
 }
 
 impl TestPart {
-    fn of(one: &Tested<'_>) -> Self {
+    /// What there is to say of a test.
+    pub fn of(one: &Tested<'_>) -> Self {
         let Tested { test, run, known } = one;
         // What a test printed about something else would only mislead.
         let run = run.filter(|_| matches!(known, Known::Ran(_)));

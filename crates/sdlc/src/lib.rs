@@ -16,8 +16,10 @@ use std::process::ExitCode;
 use ona_cli::output::print;
 use ona_cli::started_by::started_by;
 use ona_cli::{CliError, asker};
+use ona_gate::settle::is_gone;
 use ona_phases::machine::Actor;
-use ona_types::ContentHash;
+use ona_store::Store;
+use ona_types::{ContentHash, ConversationId};
 
 /// Who runs this command (DESIGN §5 no. 12).
 pub fn actor() -> Actor {
@@ -40,6 +42,19 @@ fn humans_only(what: &str, command: &str) -> Result<Actor, CliError> {
             "{what} needs a human, and this ona was started by an agent"
         ))
         .hint(format!("the operator runs `{command}` in their own terminal"))),
+    }
+}
+
+/// Refuses an approval while a command of this conversation runs: it could have opened the terminal in which somebody seems to
+/// approve.
+fn nothing_runs(store: &Store, conversation: &str) -> Result<(), CliError> {
+    let running = store.running_commands(&ConversationId::from_existing(conversation))?;
+    match running.iter().find(|(_, owner)| !is_gone(owner)) {
+        None => Ok(()),
+        Some((id, _)) => Err(CliError::failed(format!(
+            "a command of an agent in this conversation runs right now ({id})"
+        ))
+        .hint("approve when it has ended; `ona why` tells about it")),
     }
 }
 

@@ -63,6 +63,20 @@ pub fn transition(phase: &str, cli: &Options) -> Result<ExitCode, CliError> {
     }
 }
 
+/// Records an attempt of an agent that was refused before anything was looked at. Where there is no record or no conversation, there
+/// is nothing to record it in.
+pub fn note_refused(cli: &Options, to: Phase, refused: &CliError) {
+    let noted = || -> Result<(), CliError> {
+        let store = record::open(cli.cwd.as_deref())?;
+        let work = conversation::work(&store, cli)?;
+        let by = actor().to_string();
+        store.phase_refused(&work.conversation, to, &by, &refused.words())?;
+        Ok(())
+    };
+    // The refusal itself is told in any case.
+    let _ = noted();
+}
+
 /// A refused transition, with the command that supplies what is missing.
 pub(crate) fn refusal(refused: &Refused) -> CliError {
     CliError::failed(refused.to_string()).hint(refused.remedy())

@@ -13,11 +13,13 @@ use ona_phases::criteria::{Checked, Criterion};
 use ona_phases::plans;
 use ona_phases::report::title;
 use ona_store::{Join, PlanMoved, PlanRow, Store};
-use ona_types::ConversationId;
+use ona_types::{ConversationId, Phase};
 use serde_json::{Value, json};
 use similar::TextDiff;
 
-use crate::{asks, check_hash, done, hash_of, humans_only, room, short, shown};
+use crate::{
+    actor, asks, check_hash, done, hash_of, humans_only, nothing_runs, room, short, shown,
+};
 
 /// The limit for a plan, as for one that an agent submits.
 const MAX_PLAN: u64 = 200_000;
@@ -117,7 +119,8 @@ pub fn run(cli: &Options, command: &Plan) -> Result<ExitCode, CliError> {
         Plan::Approve { id, hash } => plans.approve(*id, hash.as_deref()),
         Plan::Reject { id, reason } => {
             let plan = plans.draft(*id)?;
-            let plan = plans.moved(store.reject_plan(plan.id, reason)?, plan.id)?;
+            let plan =
+                plans.moved(store.reject_plan(plan.id, reason, &actor().to_string())?, plan.id)?;
             done(&format!(
                 "rejected plan {}; conversation {} stays in {}\n",
                 plan.id, plan.conversation_id, plan.phase
@@ -239,8 +242,15 @@ impl Plans<'_> {
             Some(id) => format!("ona plan approve {id}"),
             None => "ona plan approve".to_owned(),
         };
-        humans_only("approving a plan", &command)?;
+        let human = humans_only("approving a plan", &command);
+        if let (Err(refused), Ok(plan)) = (&human, self.draft(id)) {
+            let conversation = ConversationId::from_existing(plan.conversation_id);
+            let (by, why) = (actor().to_string(), refused.words());
+            self.store.phase_refused(&conversation, Phase::Implement, &by, &why)?;
+        }
+        human?;
         let plan = self.draft(id)?;
+        nothing_runs(self.store, &plan.conversation_id)?;
         if !is_draft(&plan) || plan.phase != "planning" {
             let why = if is_draft(&plan) {
                 PlanMoved::NotInPlanning(plan.clone())
@@ -270,17 +280,6 @@ impl Plans<'_> {
             .hint(format!("`ona plan edit {}` makes a new version", plan.id)));
         }
         check_hash(hash, &plan.hash, &format!("plan {}", plan.id))?;
-        if hash.is_none() {
-            let question = format!(
-                "{}\n\n{}\n{}Approve this plan?",
-                line(&plan).trim_end(),
-                plan.content.trim_end(),
-                told(&plan, &checked)
-            );
-            if !asks(&question)? {
-                return Err(CliError::failed(format!("plan {} was not approved", plan.id)));
-            }
-        }
         let project = PathBuf::from(&plan.project_dir);
         let room = room::room(self.cli, &project);
         let why = room.as_ref().err().map(CliError::words);
@@ -291,6 +290,25 @@ impl Plans<'_> {
             room.as_ref().map_err(|_| why.as_deref().unwrap_or_default()),
             &tokio_util::sync::CancellationToken::new(),
         ));
+        if hash.is_none() {
+            let contracts: String =
+                plans::contract_lines(&baseline).iter().map(|line| format!("  {line}\n")).collect();
+            let contracts = match contracts.is_empty() {
+                true => "public contracts: the plan names none\n".to_owned(),
+                false => {
+                    format!("public contracts, as the tests' author will see them:\n{contracts}")
+                }
+            };
+            let question = plain(&format!(
+                "{}\n\n{}\n{}{contracts}Approve this plan?",
+                line(&plan).trim_end(),
+                plan.content.trim_end(),
+                told(&plan, &checked)
+            ));
+            if !asks(&question)? {
+                return Err(CliError::failed(format!("plan {} was not approved", plan.id)));
+            }
+        }
         let moved = self.store.approve_plan(plan.id, &plan.hash, &baseline)?;
         let plan = self.moved(moved, plan.id)?;
         done(&format!(

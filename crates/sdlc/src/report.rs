@@ -12,7 +12,9 @@ use ona_phases::machine::{NotDone, State};
 use ona_phases::report::Report;
 use ona_types::Phase;
 
-use crate::{asks, check_hash, conversation, done, humans_only, phase, short, shown};
+use crate::{
+    actor, asks, check_hash, conversation, done, humans_only, nothing_runs, phase, short, shown,
+};
 
 /// Show the report on the tests of a conversation's plan, or approve it.
 #[derive(Debug, Args)]
@@ -113,9 +115,15 @@ fn of(state: &State) -> Result<Report, CliError> {
 }
 
 fn approve(cli: &Options, hash: Option<&str>) -> Result<ExitCode, CliError> {
-    let actor = humans_only("approving a report", "ona report approve")?;
+    let human = humans_only("approving a report", "ona report approve");
     let store = record::open(cli.cwd.as_deref())?;
     let work = conversation::work(&store, cli)?;
+    if let Err(refused) = &human {
+        let by = actor().to_string();
+        store.phase_refused(&work.conversation, Phase::Done, &by, &refused.words())?;
+    }
+    let actor = human?;
+    nothing_runs(&store, work.conversation.as_str())?;
     let state = work.state()?;
     let report = of(&state)?;
     let is = report.hash().to_string();

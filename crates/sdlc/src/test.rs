@@ -8,10 +8,11 @@ use clap::Subcommand;
 use ona_cli::output::{complain, plain, print};
 use ona_cli::{CliError, Options, bootstrap, record, secrets};
 use ona_engine::test_author::{AuthorError, Progress, write_tests};
-use ona_phases::coverage::{Matrix, Tested};
+use ona_phases::coverage::{Known, Matrix, Tested};
 use ona_phases::lint::{MAX_SCRIPT, lint};
 use ona_phases::machine::{State, Work};
 use ona_phases::plans::Approved;
+use ona_phases::report::TestPart;
 use ona_phases::run::{self, Batch};
 use ona_store::{NewTest, PlanRow, RunRow, TestRow};
 use ona_types::Phase;
@@ -250,10 +251,12 @@ fn list(work: &Work<'_>, as_json: bool) -> Result<ExitCode, CliError> {
 
 fn show(work: &Work<'_>, id: i64, as_json: bool) -> Result<ExitCode, CliError> {
     let state = work.state()?;
-    let (plan, approved) = approved(&state)?;
+    let Ok((plan, approved)) = approved(&state) else { return show_old(work, id, as_json) };
     let matrix = Matrix::of(&state.facts, &approved.criteria, &state.tree);
     let mut all = matrix.rows.iter().flat_map(|row| &row.tests).chain(&matrix.untraced);
-    let one = all.find(|one| one.test.id == id).ok_or_else(|| unknown(id))?;
+    let Some(one) = all.find(|one| one.test.id == id) else {
+        return show_old(work, id, as_json);
+    };
     if as_json {
         return shown(&format!("{}\n", value(one)));
     }
@@ -263,6 +266,23 @@ fn show(work: &Work<'_>, id: i64, as_json: bool) -> Result<ExitCode, CliError> {
     let output = parts.filter(|part| part.id == id).map(|part| part.output(&one.test.criterion));
     let text = format!("{}\n{}", one.test.script.trim_end(), output.collect::<String>());
     shown(&plain(&text))
+}
+
+/// A test that was taken out, or is for another plan than the one that counts.
+fn show_old(work: &Work<'_>, id: i64, as_json: bool) -> Result<ExitCode, CliError> {
+    let (test, run) = work.store.test(id)?.ok_or_else(|| unknown(id))?;
+    let known =
+        run.as_ref().map_or(Known::Never, |run| Known::Ran(run::Status::named(&run.status)));
+    if as_json {
+        let tested = Tested { test: &test, run: run.as_ref(), known };
+        return shown(&format!("{}\n", value(&tested)));
+    }
+    let part = TestPart::of(&Tested { test: &test, run: run.as_ref(), known });
+    shown(&plain(&format!(
+        "{}\n{}\nThis test does not count: it was taken out, or its plan is not the approved one.\n",
+        test.script.trim_end(),
+        part.output(&test.criterion)
+    )))
 }
 
 fn run_tests(

@@ -217,6 +217,33 @@ impl Store {
         })
     }
 
+    /// Records that a change of phase was refused before anything was looked at.
+    pub fn phase_refused(
+        &self,
+        conversation: &ConversationId,
+        to: Phase,
+        by: &str,
+        missing: &str,
+    ) -> Result<(), StoreError> {
+        self.write(|tx| {
+            let from = standing(tx, conversation)?.phase;
+            let detail = json!({"from": from, "to": to, "by": by, "missing": missing});
+            event_of(tx, conversation, None, "phase.refused", &detail)
+        })
+    }
+
+    /// A test by its number, also one that was taken out or is for an earlier plan, with its latest run.
+    pub fn test(&self, id: i64) -> Result<Option<(TestRow, Option<RunRow>)>, StoreError> {
+        self.read(|c| {
+            let sql = format!("SELECT {TEST_COLUMNS} FROM behavioral_tests WHERE id = ?1");
+            let Some(test) = c.query_row(&sql, [id], test_row).optional()? else { return Ok(None) };
+            let sql = format!(
+                "SELECT {RUN_COLUMNS} FROM behavioral_runs WHERE test_id = ?1 ORDER BY id DESC LIMIT 1"
+            );
+            Ok(Some((test, c.query_row(&sql, [id], run_row).optional()?)))
+        })
+    }
+
     /// Begins a generation: what the author is given is on the record before it is sent.
     pub fn begin_generation(&self, new: &NewGeneration<'_>) -> Result<i64, StoreError> {
         self.write(|tx| {
@@ -502,22 +529,27 @@ fn approval(c: &Connection, plan: i64) -> Result<Option<PlanApproval>, Failure> 
 fn facts(c: &Connection, conversation: &ConversationId) -> Result<TestFacts, Failure> {
     let Some(plan) = approved_plan(c, conversation)? else { return Ok(TestFacts::default()) };
     let approval = approval(c, plan.id)?;
-    let mut tests = c.prepare(
-        "SELECT id, plan_id, plan_hash, criterion, surface, name, script, script_hash, origin, created_at
-         FROM behavioral_tests WHERE plan_id = ?1 AND retired_at IS NULL ORDER BY id",
-    )?;
+    let mut tests = c.prepare(&format!(
+        "SELECT {TEST_COLUMNS} FROM behavioral_tests
+         WHERE plan_id = ?1 AND retired_at IS NULL ORDER BY id"
+    ))?;
     let tests: Vec<TestRow> = tests.query_map([plan.id], test_row)?.collect::<Result<_, _>>()?;
-    let mut latest = c.prepare(
-        "SELECT test_id, plan_hash, tree_hash, script_hash, status, reason, exit_code, stdout, stderr, second, level,
-             duration_ms, started_at
-         FROM behavioral_runs WHERE test_id = ?1 ORDER BY id DESC LIMIT 1",
-    )?;
+    let mut latest = c.prepare(&format!(
+        "SELECT {RUN_COLUMNS} FROM behavioral_runs WHERE test_id = ?1 ORDER BY id DESC LIMIT 1"
+    ))?;
     let mut runs = Vec::new();
     for test in &tests {
         runs.extend(latest.query_row([test.id], run_row).optional()?);
     }
     Ok(TestFacts { plan: Some(plan), approval, tests, runs })
 }
+
+/// In the order of [`test_row`].
+const TEST_COLUMNS: &str =
+    "id, plan_id, plan_hash, criterion, surface, name, script, script_hash, origin, created_at";
+/// In the order of [`run_row`].
+const RUN_COLUMNS: &str = "test_id, plan_hash, tree_hash, script_hash, status, reason, exit_code, stdout, stderr, \
+    second, level, duration_ms, started_at";
 
 fn test_row(row: &Row<'_>) -> rusqlite::Result<TestRow> {
     Ok(TestRow {

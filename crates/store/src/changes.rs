@@ -64,7 +64,7 @@ pub(crate) fn apply(tx: &Transaction<'_>, seat: &Seat, change: &Change) -> Resul
         Change::PlanSubmitted(content) => submit(tx, &seat.conversation, content).map(drop),
         Change::PlanRejected { plan, reason } => {
             let id = submit(tx, &seat.conversation, plan)?;
-            reject(tx, &seat.conversation, Some(&seat.session), id, reason)
+            reject(tx, &seat.conversation, Some(&seat.session), id, reason, BY_HUMAN)
         }
         Change::PlanApproved { plan, baseline } => {
             let id = submit(tx, &seat.conversation, plan)?;
@@ -145,10 +145,10 @@ pub(crate) fn reject(
     session: Option<&SessionId>,
     plan: i64,
     reason: &str,
+    by: &str,
 ) -> Result<(), Failure> {
     supersede(tx, plan)?;
-    let detail =
-        json!({"plan": plan, "hash": hash_of(tx, plan)?, "by": BY_HUMAN, "reason": reason});
+    let detail = json!({"plan": plan, "hash": hash_of(tx, plan)?, "by": by, "reason": reason});
     event_of(tx, conversation, session, "plan.rejected", &detail)
 }
 

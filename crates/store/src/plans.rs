@@ -135,13 +135,13 @@ impl Store {
     }
 
     /// A human rejects a plan, with a reason: the conversation stays in planning.
-    pub fn reject_plan(&self, id: i64, reason: &str) -> Result<PlanMoved, StoreError> {
+    pub fn reject_plan(&self, id: i64, reason: &str, by: &str) -> Result<PlanMoved, StoreError> {
         self.write(|tx| {
             let plan = match open(find(tx, id)?) {
                 Ok(plan) => plan,
                 Err(why) => return Ok(why),
             };
-            reject(tx, &conversation(&plan), None, id, reason)?;
+            reject(tx, &conversation(&plan), None, id, reason, by)?;
             Ok(find(tx, id)?.map_or(PlanMoved::Unknown, PlanMoved::Done))
         })
     }

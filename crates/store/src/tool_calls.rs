@@ -171,6 +171,25 @@ impl Store {
         })
     }
 
+    /// The commands of a conversation that run now, each with its owner, who may be dead.
+    pub fn running_commands(
+        &self,
+        conversation: &ConversationId,
+    ) -> Result<Vec<(String, Value)>, StoreError> {
+        self.read(|c| {
+            let mut statement = c.prepare_cached(
+                "SELECT r.tool_use_id, r.owner FROM running_calls r
+                 JOIN sessions s ON s.session_id = r.session_id
+                 WHERE s.conversation_id = ?1 AND r.tool_name = 'Bash' AND r.waits = 0",
+            )?;
+            let rows = statement.query_map([Key(conversation.as_str())], |row| {
+                let owner: String = row.get(1)?;
+                Ok((row.get(0)?, serde_json::from_str(&owner).unwrap_or(Value::Null)))
+            })?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+    }
+
     /// Records that a call waits for an answer of a human, or waits no longer.
     pub fn call_waits(&self, id: &ToolUseId, waits: bool) -> Result<(), StoreError> {
         self.write(|tx| {

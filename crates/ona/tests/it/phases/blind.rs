@@ -60,6 +60,38 @@ fn work_that_a_later_plan_quotes_stops_the_generation_in_every_disguise() {
 }
 
 #[test]
+fn a_page_that_shows_the_code_of_an_earlier_round_stops_the_generation_and_an_honest_one_does_not()
+{
+    let usage = "usage: todo.mjs add TEXT (adds a line to the list of things to do in todo.txt) or todo.mjs list";
+    let program = format!("#!/usr/bin/env node\nconst USAGE = '{usage}';\n{WRONG}");
+    let code = format!("# How it works\n\n```js\n{WRONG}```\n");
+    for (page, code_of) in
+        [(format!("# Usage\n\n    {usage}\n"), None), (code, Some("docs/usage.md"))]
+    {
+        let project = at_test(&program);
+        project.file("docs/usage.md", page);
+        project.file("README.md", format!("# Todo\n\n    {usage}\n"));
+        // The next plan quotes what is public, and how the program begins.
+        submits(&project, &format!("{PLAN}\n`#!/usr/bin/env node` stays. {usage}\n"));
+        says_yes(&project, &["plan", "approve"]);
+        ok(&project, &["--transition", "test"]);
+        let server = author(&[&both_tests()]);
+        let ran = generates(&project, &server);
+        match code_of {
+            None => assert_eq!(ran.code, Some(0), "{}", ran.stderr),
+            Some(name) => {
+                assert_eq!((ran.code, server.requests().len()), (Some(1), 0), "{}", ran.stdout);
+                assert!(
+                    ran.stderr.contains(&format!("todo.mjs, shown by {name}")),
+                    "{}",
+                    ran.stderr
+                );
+            }
+        }
+    }
+}
+
+#[test]
 fn a_plan_may_say_what_the_work_then_does() {
     // The plan came first, so the work has it from there.
     let usage = "usage: todo add TEXT puts one more line of text into the file of the list";

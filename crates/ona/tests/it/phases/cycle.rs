@@ -140,4 +140,6 @@ fn from_planning_to_done_with_a_criterion_that_fails_first() {
     // A new round begins with nothing approved.
     ok(&project, &["phase", "planning"]);
     assert!(ok(&project, &["phase"]).contains("none is approved"));
+    let shown = ok(&project, &["test", "show", "2"]);
+    assert!(shown.contains("1. milk") && shown.contains("does not count"), "{shown}");
 }

@@ -97,6 +97,43 @@ fn of_two_terminals_one_changes_the_phase() {
 }
 
 #[test]
+fn nobody_approves_while_a_command_of_the_conversation_runs() {
+    let project = todo_project();
+    submits(&project, PLAN);
+    let me = format!(
+        "INSERT INTO running_calls(tool_use_id, session_id, tool_name, entry_id, owner)
+         SELECT 'toolu_running', session_id, 'Bash', 1, owner FROM (SELECT session_id,
+             (SELECT json_extract(detail, '$.owner') FROM events WHERE event_type = 'tool.started' LIMIT 1) AS owner
+         FROM sessions LIMIT 1)"
+    );
+    // The owner of the call that submitted the plan is gone, so this is only a leftover.
+    project.sql(&me);
+    says_yes(&project, &["plan", "approve"]);
+    // One that lives: the sleeping ona that an operator's own command has started.
+    let call = json!({"tool": "Bash", "input": {"command": "touch up; until [ -e end ]; do sleep 0.05; done"}});
+    let mut running = project.ona(["--eval", &call.to_string()]).spawn().unwrap();
+    crate::until("the command", || project.path("up").exists());
+    ok(&project, &["--transition", "test"]);
+    let told = refused_at_terminal(&project, &["report", "approve"]);
+    assert!(told.contains("runs right now"), "{told}");
+    project.file("end", "");
+    running.wait().unwrap();
+    assert!(
+        refused_at_terminal(&project, &["report", "approve"]).contains("cannot move from test")
+    );
+}
+
+#[test]
+fn a_conversation_that_a_command_does_not_take_is_an_error() {
+    let project = project();
+    for args in [&["mcp", "serve", "--conversation", "c"][..], &["doctor", "--conversation", "c"]] {
+        let ran = ona(&project, args);
+        assert_eq!(ran.code, Some(2), "{args:?}: {}", ran.stdout);
+        assert!(ran.stderr.contains("takes no --conversation"), "{}", ran.stderr);
+    }
+}
+
+#[test]
 fn an_agent_neither_approves_nor_chooses_its_tests() {
     let project = at_test(&right());
     let file = project.file("t.sh", adds());
@@ -114,6 +151,12 @@ fn an_agent_neither_approves_nor_chooses_its_tests() {
     }
     assert_eq!(phase(&project), "test");
     assert_eq!(project.sql("SELECT count(*) FROM behavioral_tests"), ["0"]);
+    // What was tried is on the record.
+    let tried = project.sql(
+        "SELECT json_extract(detail, '$.to') FROM events
+         WHERE event_type = 'phase.refused' AND json_extract(detail, '$.by') = 'agent' ORDER BY id",
+    );
+    assert_eq!(tried, ["implement", "done", "planning", "planning"]);
     // Looking is free.
     for args in [&["phase"][..], &["plan", "show"], &["test", "list"], &["report"]] {
         let ran = run(project.ona(args).env("ONA_TOOL_USE_ID", "toolu_1"));

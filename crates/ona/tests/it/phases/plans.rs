@@ -94,10 +94,26 @@ fn what_is_approved_is_what_was_read() {
 #[test]
 fn contracts_are_kept_as_they_were_at_the_approval() {
     let project = todo_project();
+    project.file("docs/link.md", "");
+    std::fs::remove_file(project.path("docs/link.md")).unwrap();
+    std::os::unix::fs::symlink("../old.mjs", project.path("docs/link.md")).unwrap();
     project.file("old.mjs", "console.log('usage: old [--loud]   prints a greeting');\n");
-    let plan = PLAN.replace("# A list", "# See `node old.mjs --help`. A list");
+    let plan = PLAN.replace(
+        "# A list",
+        "# See `node old.mjs --help`, docs/link.md and `node none.mjs --help`. A list",
+    );
     submits(&project, &plan);
-    says_yes(&project, &["plan", "approve"]);
+    let shown = says_yes(&project, &["plan", "approve"]);
+    // Whoever approves sees what the author will see.
+    for part in [
+        "page docs/usage.md (",
+        "page docs/link.md: not available: it could not be read: it leads to old.mjs",
+        "output node old.mjs --help (",
+        "output node none.mjs --help: not available",
+    ] {
+        let plain = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(plain.contains(part), "{part}: {shown}");
+    }
     project.file("docs/usage.md", "# Usage\n\nChanged since.\n");
     let kept = project.sql("SELECT contracts FROM plan_approvals").concat();
     assert!(

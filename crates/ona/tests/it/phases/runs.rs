@@ -147,5 +147,6 @@ fn scripts_are_linted_alone_and_before_they_are_added() {
     assert_eq!(shown["criterion"], "ADD");
     ok(&project, &["test", "remove", &id]);
     assert!(refused(&project, &["phase", "verify"]).contains("ADD has no test"));
-    assert_eq!(ona(&project, &["test", "show", &id]).code, Some(2));
+    assert!(ok(&project, &["test", "show", &id]).contains("does not count"));
+    assert_eq!(ona(&project, &["test", "show", "99"]).code, Some(2));
 }
