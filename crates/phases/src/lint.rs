@@ -44,7 +44,7 @@ pub enum LintFault {
     #[error("the script has {0} bytes (limit: 64 KB)")]
     TooLong(usize),
     /// A line of the header.
-    #[error("the header line `# {0}: …` is missing: it belongs to the first comment lines")]
+    #[error("the header line `# {0}: …` is missing: it stands before the part SETUP")]
     NoHeader(&'static str),
     /// It stands there more than once.
     #[error("line {line}: a second header line `# {name}:`")]

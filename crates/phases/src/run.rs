@@ -221,7 +221,9 @@ fn ended(done: &ChildOutcome, timeout: Duration) -> Option<Once> {
     };
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let mut stderr = text(&done.stderr.bytes);
-    if let Some(note) = ona_sandbox::confine::refusal_note(&done.refused) {
+    // No setting opens more for a test.
+    let note = ona_sandbox::confine::refusal_lines(&done.refused);
+    if !note.is_empty() {
         if !stderr.is_empty() && !stderr.ends_with('\n') {
             stderr.push('\n');
         }

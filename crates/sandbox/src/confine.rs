@@ -339,6 +339,11 @@ pub fn abi(level: SandboxLevel) -> Option<i32> {
 /// The limit for refused writes in a note. Every refused host is named.
 const MAX_TOLD: usize = 5;
 
+/// What was refused, a line for each, without what would allow it.
+pub fn refusal_lines(refused: &[Refused]) -> String {
+    refused.iter().take(MAX_TOLD).map(|one| format!("[sandbox] refused {one}\n")).collect()
+}
+
 /// What is said of refusals, and which settings would allow them.
 pub fn refusal_note(refused: &[Refused]) -> Option<String> {
     if refused.is_empty() {

@@ -222,7 +222,8 @@ impl Plans<'_> {
         if text.trim().is_empty() {
             return Err(CliError::usage("the plan is empty: nothing was changed"));
         }
-        if text.trim_end() == plan.content.trim_end() {
+        let counts = matches!(plan.status.as_str(), "draft" | "approved");
+        if counts && text.trim_end() == plan.content.trim_end() {
             return done(&format!("plan {} is unchanged\n", plan.id));
         }
         let new = self.store.edit_plan(plan.id, &text)?;
@@ -389,6 +390,11 @@ fn told(plan: &PlanRow, checked: &Checked) -> String {
         let _ = writeln!(text, "  {id} [{surface}{guessed}] {what}");
     }
     let _ = writeln!(text, "hash: {}", plan.hash);
+    if hash_of(&plan.content).as_str() != plan.hash {
+        text.push_str(
+            "warning: the text is not the one of this hash: somebody has changed the record\n",
+        );
+    }
     text
 }
 

@@ -130,10 +130,16 @@ pub fn run(cli: &Options, command: &Test) -> Result<ExitCode, CliError> {
             run_tests(cli, &work, ids, Duration::from_secs(*timeout), *json)
         }
         Test::Add { file, name } => add(&work, file, name.as_deref()),
-        Test::Remove { id } => match work.store.retire_test(*id)? {
-            true => done(&format!("test {id} does not count any more\n")),
-            false => Err(unknown(*id)),
-        },
+        Test::Remove { id } => {
+            let (test, _) = of_conversation(&work, *id)?;
+            match work.store.retire_test(*id)? {
+                true => done(&format!(
+                    "test {id} does not count any more: {} {}\n",
+                    test.criterion, test.name
+                )),
+                false => Err(CliError::usage(format!("test {id} was taken out already"))),
+            }
+        }
         Test::Lint { .. } => Ok(ExitCode::SUCCESS),
     }
 }
@@ -268,9 +274,21 @@ fn show(work: &Work<'_>, id: i64, as_json: bool) -> Result<ExitCode, CliError> {
     shown(&plain(&text))
 }
 
+/// A test of this conversation, whether it counts or not.
+fn of_conversation(work: &Work<'_>, id: i64) -> Result<(TestRow, Option<RunRow>), CliError> {
+    let found = work.store.test(id)?.ok_or_else(|| unknown(id))?;
+    let plan = work.store.plan(found.0.plan_id)?;
+    let is_here = plan.is_some_and(|plan| plan.conversation_id == work.conversation.as_str());
+    match is_here {
+        true => Ok(found),
+        false => Err(CliError::usage(format!("test {id} is of another conversation"))
+            .hint("--conversation ID names it")),
+    }
+}
+
 /// A test that was taken out, or is for another plan than the one that counts.
 fn show_old(work: &Work<'_>, id: i64, as_json: bool) -> Result<ExitCode, CliError> {
-    let (test, run) = work.store.test(id)?.ok_or_else(|| unknown(id))?;
+    let (test, run) = of_conversation(work, id)?;
     let known =
         run.as_ref().map_or(Known::Never, |run| Known::Ran(run::Status::named(&run.status)));
     if as_json {

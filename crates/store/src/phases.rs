@@ -14,7 +14,7 @@ use crate::tool_calls::event_of;
 /// The phase of a conversation, and whether it has an approved plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Standing {
-    /// Its phase; an unknown word counts as idle.
+    /// Its phase; an unknown word counts as planning without an approved plan.
     pub phase: Phase,
     /// Whether it has an approved plan.
     pub approved_plan: bool,
@@ -133,7 +133,11 @@ pub(crate) fn standing(c: &Connection, conversation: &ConversationId) -> Result<
         .optional()?;
     let (phase, approved_plan) =
         row.ok_or_else(|| StoreError::UnknownConversation(conversation.to_string()))?;
-    Ok(Standing { phase: phase.parse().unwrap_or(Phase::Idle), approved_plan })
+    // An unknown word is none of S0 §8.1: nothing is allowed by it.
+    Ok(match phase.parse() {
+        Ok(phase) => Standing { phase, approved_plan },
+        Err(_) => Standing { phase: Phase::Planning, approved_plan: false },
+    })
 }
 
 /// A change of the phase.
@@ -154,10 +158,11 @@ pub(crate) fn move_phase(
     &PhaseMove { from, to, by, detail }: &PhaseMove<'_>,
 ) -> Result<(), Failure> {
     if to == Phase::Planning && from != Phase::Planning {
-        // A new round: what was approved before allows nothing in it.
+        // A new round: what was approved before allows nothing in it. A draft that was made since is for this round.
         tx.execute(
             "UPDATE plans SET status = 'superseded'
-             WHERE conversation_id = ?1 AND status IN ('draft', 'approved')",
+             WHERE conversation_id = ?1 AND (status = 'approved' OR status = 'draft' AND id < coalesce(
+                 (SELECT max(id) FROM plans WHERE conversation_id = ?1 AND status = 'approved'), id + 1))",
             [Key(conversation.as_str())],
         )?;
     }

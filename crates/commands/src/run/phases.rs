@@ -1,5 +1,7 @@
 //! Commands about the phases of the conversation: phase, plan, tests, report.
 
+use ona_files::{ReplaceOptions, replace};
+use ona_front::{Event, Reply};
 use ona_phases::machine::Work;
 use ona_phases::plans;
 use ona_phases::report::Report;
@@ -50,6 +52,17 @@ pub(super) async fn plan<O: Outside>(desk: &Desk<O>, arguments: &str) -> Result<
     let conversation = desk.session.seat().conversation.to_string();
     let (word, rest) = first_word(arguments);
     match word {
+        "edit" if rest.split_whitespace().all(is_argument) && !rest.contains('-') => {
+            return edit_plan(desk, rest);
+        }
+        "edited" => {
+            let (id, file) = first_word(rest);
+            let done = desk
+                .print(&["plan", "edit", id, "--file", file, "--conversation", &conversation])
+                .await;
+            let _ = std::fs::remove_file(file);
+            return Ok(done);
+        }
         "list" | "show" | "diff" | "edit" | "reject" | "supersede"
             if rest.split_whitespace().all(is_argument) =>
         {
@@ -68,7 +81,11 @@ pub(super) async fn plan<O: Outside>(desk: &Desk<O>, arguments: &str) -> Result<
         }
         _ => {}
     }
-    let then = Some(arguments.to_owned()).filter(|task| !task.is_empty());
+    let (is_new, task) = match confirmed(rest) {
+        (true, task) if word == NEW => (true, task),
+        _ => (false, arguments),
+    };
+    let then = Some(task.to_owned()).filter(|task| !task.is_empty());
     let plans = desk.store().conversation_plans(&desk.session.seat().conversation)?;
     let standing = desk.session.gate.record.standing()?;
     let enter = |then, said: &str| {
@@ -89,11 +106,41 @@ pub(super) async fn plan<O: Outside>(desk: &Desk<O>, arguments: &str) -> Result<
         }
         (Phase::Planning, None) => shown(desk, &plans),
         (_, None) if standing.approved_plan => shown(desk, &plans),
+        (_, Some(task)) if standing.approved_plan && !is_new => Ok(confirm(
+            "Begin a new round of planning? The approved plan is withdrawn.",
+            format!("> {task}"),
+            format!("/plan {NEW} {YES} {task}"),
+        )),
         (_, then) => enter(
             then,
             "the conversation is in planning: nothing is changed until you approve a plan; say what to plan",
         ),
     }
+}
+
+/// A new round, after a question.
+const NEW: &str = "new";
+
+/// Opens a copy of a plan in the editor. What it is then becomes a new version.
+fn edit_plan<O: Outside>(desk: &Desk<O>, id: &str) -> Result<Act, CommandError> {
+    let plans = desk.store().conversation_plans(&desk.session.seat().conversation)?;
+    let plan = match id.parse::<i64>() {
+        Ok(id) => plans.iter().find(|plan| plan.id == id),
+        Err(_) => plans.iter().rev().find(|plan| plan.status == "draft").or(plans.last()),
+    };
+    let Some(plan) = plan else {
+        return Ok(Act::error("no such plan in this conversation; /plan list lists the plans"));
+    };
+    // Where the session's own tools do not look.
+    let dir = desk.session.gate.record.core.host.pre_images_of(desk.session_id());
+    let file = dir.join(format!("plan-{}.md", plan.id));
+    replace(&file, plan.content.as_bytes(), &ReplaceOptions::default())
+        .map_err(|error| CommandError::Said(format!("{}: {error}", file.display())))?;
+    let file = file.display().to_string();
+    let event =
+        Event::Edit { file: file.clone(), then: format!("/plan edited {} {file}", plan.id) };
+    let text = format!("plan {} in your editor", plan.id);
+    Ok(Act::Tell(Box::new(event), Reply::Plain { text }))
 }
 
 /// What may stand behind a word of `/plan`: anything else is a task that begins with the word.

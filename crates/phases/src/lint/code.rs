@@ -121,6 +121,38 @@ pub(super) fn looks_at(code: &str) -> Facts {
     facts
 }
 
+/// Whether a piece of code starts the product.
+pub(super) fn runs_product(code: &str) -> bool {
+    let starts = [
+        "subprocess",
+        "execFile",
+        "spawn",
+        "execSync",
+        "os.system",
+        "popen",
+        "Open3",
+        "system(",
+        "exec(",
+    ];
+    code.contains("PROJECT") && starts.iter().any(|word| code.contains(word))
+}
+
+/// Where a piece of code opens a file of the product.
+pub(super) fn opens_product(code: &str) -> Option<String> {
+    let opens = ["open(", "readFile(", "readFileSync(", "read_text(", "read_bytes(", "File.read("];
+    opens.iter().flat_map(|word| code.match_indices(word)).find_map(|(at, word)| {
+        let rest = &code[at + word.len()..];
+        let mut depth = 1;
+        let end = rest.find(|c| {
+            depth += i32::from(c == '(') - i32::from(c == ')');
+            depth == 0
+        });
+        let argument = &rest[..end.unwrap_or(rest.len())];
+        let is_call = argument.contains("PROJECT") && !code[..at].ends_with(['P', 'p']);
+        is_call.then(|| format!("{word}{argument})"))
+    })
+}
+
 /// What a query about ona's record asks for.
 pub(super) fn recorded(query: &str) -> Facts {
     let mut facts = Facts::NONE;

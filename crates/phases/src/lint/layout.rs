@@ -46,11 +46,12 @@ fn comments<'t>(root: Node<'t>, script: &str) -> Vec<(Node<'t>, String)> {
         .collect()
 }
 
-/// Reads the header: the comment lines before the first command.
+/// Reads the header: the comment lines before the first part, or before the first command if there is none.
 pub(super) fn header(root: Node<'_>, script: &str) -> (Option<Header>, Vec<LintFault>) {
     let mut cursor = root.walk();
-    let first = root.children(&mut cursor).find(|node| node.kind() != "comment");
-    let end = first.map_or(usize::MAX, |node| node.start_byte());
+    let command = root.children(&mut cursor).find(|node| node.kind() != "comment");
+    let part = comments(root, script).into_iter().find(|(_, text)| opens(text).is_some());
+    let end = part.map(|(node, _)| node).or(command).map_or(usize::MAX, |node| node.start_byte());
     let (mut criterion, mut surface) = (None, None);
     let mut faults = Vec::new();
     for (node, text) in comments(root, script) {

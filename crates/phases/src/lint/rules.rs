@@ -41,7 +41,10 @@ pub(super) fn faults(command: &Simple<'_>) -> Vec<LintFault> {
         faults.push(LintFault::Framework { line, text: text() });
     }
     let is_operand = |word: &&Word| !word.plain.starts_with('-');
-    if matches!(role, Some(Role::Compares | Role::Filters)) && !in_place(program, words) {
+    if matches!(role, Some(Role::Compares | Role::Filters))
+        && !in_place(program, words)
+        && program != "xargs"
+    {
         // Whether a file is there says nothing of what is in it.
         let reads = program != "test" && program != "[";
         let source = |word: &&Word| word.product && tables::is_source(&word.plain);
@@ -51,6 +54,10 @@ pub(super) fn faults(command: &Simple<'_>) -> Vec<LintFault> {
     }
     let changed = match (program, role) {
         ("cp" | "install" | "ln" | "rsync", _) => words.iter().rfind(|word| is_operand(word)),
+        // A directory for what the product needs.
+        ("mktemp" | "mkdir", _) if !words.iter().any(|word| word.plain.starts_with("$PROJECT")) => {
+            None
+        }
         ("mktemp", _) => None,
         (_, Some(Role::Changes)) => words.iter().find(|word| is_operand(word) && word.product),
         ("tee", _) => words.iter().find(|word| is_operand(word) && word.product),

@@ -269,7 +269,8 @@ fn header_and_parts_are_asked_for() {
     ] {
         assert_fault(&whole.replacen(from, to, 1), part);
     }
-    let late = format!("true\n{}", whole.replace("# SETUP", "true\n# SETUP"));
+    let header = "# CRITERION: SC-1\n# SURFACE: process_output\n";
+    let late = whole.replace(header, "").replace("# EXERCISE", &format!("{header}# EXERCISE"));
     assert_fault(&late, "`# CRITERION: …` is missing");
     assert_fault(&"#".repeat(MAX_SCRIPT + 1), "limit: 64 KB");
     assert!(!lint("", None).faults.is_empty());
@@ -341,4 +342,68 @@ proptest::proptest! {
     fn never_panics(text in "(#|\\$|\"|'|\\(|\\)|\\{|\\}|if|then|fi|case|esac|\\||&|;|<|>|\\n| |exit|a|=|\\[|\\]){0,40}") {
         let _ = lint(&script("process_output", &text, &text, &text), None);
     }
+}
+
+#[test]
+fn honest_ways_to_fail_are_understood() {
+    for assert in [
+        "FAILED=0\necho \"$OUT\" | grep -q milk || FAILED=1\n[ \"$FAILED\" -eq 0 ] || exit 1",
+        "fails=0\n[ \"$OUT\" = milk ] || fails=$((fails+1))\nif [ \"$fails\" -gt 0 ]; then exit 1; fi",
+        "fails=0\n[ \"$OUT\" = milk ] || ((fails++))\n((fails == 0)) || exit 1",
+        "if [ \"$OUT\" = milk ]; then ok=yes; else ok=no; fi\n[ $ok = yes ] || exit 1",
+        "fails=0\ncheck() { if [ \"$1\" != \"$2\" ]; then fails=$((fails+1)); fi; }\ncheck \"$OUT\" milk\n[ \"$fails\" -eq 0 ] || exit 1",
+        "check() { [ \"$1\" = \"$2\" ] || return 1; }\ncheck \"$OUT\" milk || exit 1",
+        "main() { [ \"$OUT\" = milk ] || return 1; }\nmain",
+        "awk 'NR == 1 && $0 == \"1. milk\" { ok = 1 } END { exit !ok }' out.txt",
+        "sort -c out.txt || exit 1",
+        "perl -ne 'exit 1 unless /^milk$/' out.txt || exit 1",
+    ] {
+        assert_eq!(of_assertions("process_output", assert), [""; 0], "{assert}");
+    }
+    for exercise in [
+        "xargs -n 1 -I{} \"$PROJECT/todo\" add {} < list.txt\n\"$PROJECT/todo\" list > out.txt",
+        "find . -name '*.txt' -exec \"$PROJECT/todo\" add {} \\; > out.txt",
+        "python3 - <<'EOF' > out.txt\nimport os, subprocess\nprint(subprocess.run([os.environ['PROJECT'] + '/todo', 'list'], capture_output=True, text=True).stdout)\nEOF",
+    ] {
+        assert_ok(&script("process_output", "", exercise, "grep -q milk out.txt || exit 1"));
+    }
+    let late = script(
+        "process_output",
+        "",
+        "OUT=$(\"$PROJECT/todo\" list)",
+        "[ \"$OUT\" = milk ] || exit 1",
+    );
+    assert_ok(&format!("#!/usr/bin/env bash\nset -euo pipefail\n{late}"));
+    let copied = "cp -r \"$PROJECT/examples\" examples 2> /dev/null || mkdir examples";
+    assert_ok(&script(
+        "process_output",
+        copied,
+        "OUT=$(\"$PROJECT/todo\" list)",
+        "[ \"$OUT\" = milk ] || exit 1",
+    ));
+}
+
+#[test]
+fn ways_to_seem_to_fail_are_seen_through() {
+    for assert in [
+        "if [ \"$OUT\" != milk ]; then echo fail; fi",
+        "if false; then [ \"$OUT\" = milk ] || exit 1; fi",
+        "check() { return 0; [ \"$OUT\" = milk ] || exit 1; }\ncheck",
+        "main() { [ \"$OUT\" = milk ] || return 1; }\nmain || true",
+        "{ [ \"$OUT\" = milk ] || exit 1; } &",
+        "PATTERN=\"\"\ngrep -q \"$PATTERN\" <<< \"$OUT\" || exit 1",
+        "python3 -c \"import os, sys; sys.exit('milk' not in open(os.environ['PROJECT'] + '/todo').read())\"",
+    ] {
+        assert_ne!(of_assertions("process_output", assert), [""; 0], "{assert}");
+    }
+    let exercise = "OUT=$(\"$PROJECT/todo\" list)\nexec true";
+    assert_fault(
+        &script("process_output", "", exercise, "[ \"$OUT\" = milk ] || exit 1"),
+        "the script ends here",
+    );
+    let setup = "cp -r \"$PROJECT\" mine\necho 'print(1)' > mine/todo";
+    assert_fault(
+        &script("process_output", setup, "OUT=$(python3 mine/todo)", "[ \"$OUT\" = 1 ] || exit 1"),
+        "no mocks",
+    );
 }

@@ -64,6 +64,12 @@ pub(super) struct Walk<'t> {
     /// What the failure of the innermost subshell depends on.
     inner: Facts,
     stdin: Facts,
+    /// What it depends on whether this is reached.
+    under: Facts,
+    /// What it depends on that the function returns a failure.
+    returned: Facts,
+    /// Files that the script has written.
+    written: HashSet<String>,
     /// What a here-document says.
     here: String,
     /// What `$?` depends on.
@@ -94,6 +100,9 @@ impl<'t> Walk<'t> {
             subshells: 0,
             inner: Facts::NONE,
             stdin: Facts::NONE,
+            under: Facts::NONE,
+            returned: Facts::NONE,
+            written: HashSet::new(),
             here: String::new(),
             last: Facts::NONE,
             exercised: false,
@@ -109,13 +118,14 @@ impl<'t> Walk<'t> {
         let statements: Vec<Node<'t>> = statements_in(root);
         for (number, node) in statements.iter().enumerate() {
             self.part = self.parts.at(node.start_byte());
-            let seen = self.statement(*node);
+            let seen = self.foreground(*node);
             let is_last = number + 1 == statements.len();
+            let seen = if in_background(*node) { Seen::default() } else { seen };
             if is_last {
                 self.asserts(*node, seen.status);
             } else {
                 self.checked(*node, seen.status);
-                if is_exit(*node, self.script) {
+                if is_exit(*node, self.script) || replaces_shell(*node, self.script) {
                     self.faults.push(LintFault::EndsEarly(line_of(*node)));
                 }
             }
@@ -171,6 +181,21 @@ impl<'t> Walk<'t> {
 
     // --- Statements ---------------------------------------------------------------------------
 
+    /// A statement; one in the background does not fail the script.
+    fn foreground(&mut self, node: Node<'t>) -> Seen {
+        match in_background(node) {
+            true => {
+                let inner = self.inner;
+                self.subshells += 1;
+                let seen = self.statement(node);
+                self.subshells -= 1;
+                self.inner = inner;
+                seen
+            }
+            false => self.statement(node),
+        }
+    }
+
     fn statement(&mut self, node: Node<'t>) -> Seen {
         let seen = self.kinds(node);
         if node.kind() != "function_definition" {
@@ -187,6 +212,7 @@ impl<'t> Walk<'t> {
             "test_command" => Seen::status(self.condition(node)),
             // `(( … ))`
             "compound_statement" if self.text(node).starts_with("((") => {
+                self.calculated(node);
                 Seen::status(self.condition(node))
             }
             "pipeline" => self.pipeline(node),
@@ -215,13 +241,26 @@ impl<'t> Walk<'t> {
         let nodes: Vec<Node<'t>> = statements_in(node);
         let mut all = Seen::default();
         for (number, child) in nodes.iter().enumerate() {
-            let seen = self.statement(*child);
-            if number + 1 < nodes.len() {
+            let seen = self.foreground(*child);
+            if number + 1 < nodes.len() && !in_background(*child) {
                 self.checked(*child, seen.status);
             }
             all = Seen { status: seen.status, output: all.output | seen.output };
+            // What follows is never reached.
+            if is_exit(*child, self.script) || is_return(*child, self.script) {
+                break;
+            }
         }
         all
+    }
+
+    /// Something that is reached only if this is so.
+    fn only_if<T>(&mut self, facts: Facts, look: impl FnOnce(&mut Self) -> T) -> T {
+        let before = self.under;
+        self.under |= facts;
+        let result = look(self);
+        self.under = before;
+        result
     }
 
     /// With `set -e`, every statement is an assertion, but for negated ones.
@@ -318,11 +357,11 @@ impl<'t> Walk<'t> {
     /// What stands behind `&&` or `||`.
     fn then(&mut self, node: Node<'t>, first: Seen, or: bool, right: Node<'t>) -> Seen {
         if self.fails(right) {
-            self.asserts(node, first.status);
-            self.statement(right);
+            self.fails_by(right, node, first.status);
+            self.only_if(first.status, |walk| walk.statement(right));
             return first;
         }
-        let second = self.statement(right);
+        let second = self.only_if(first.status, |walk| walk.statement(right));
         // `|| true` forgets what was.
         let forgets = or && second.status.is_none();
         let status = if forgets { Facts::NONE } else { first.status | second.status };
@@ -401,6 +440,7 @@ impl<'t> Walk<'t> {
         }
         let Some(target) = redirect.child_by_field_name("destination") else { return };
         let path = plain(self.text(target));
+        self.written.insert(path.clone());
         if self.leads_to_product(target) && tables::is_source(&path) {
             self.faults.push(rules::changes(line_of(target), &path));
         }
@@ -430,19 +470,24 @@ impl<'t> Walk<'t> {
         let status = self.as_condition(|walk| {
             condition.iter().fold(Facts::NONE, |_, child| walk.statement(*child).status)
         });
-        let otherwise = rest.iter().find(|child| child.kind() == "else_clause");
-        let fails_otherwise = otherwise.is_some_and(|clause| self.fails_inside(*clause));
-        if fails_otherwise || then.iter().any(|child| self.fails(*child)) {
-            self.asserts(node, status);
+        // What stands there is never reached.
+        if condition.iter().any(|child| self.text(*child) == "false") {
+            then.clear();
         }
-        let mut all = Seen::status(status);
+        let otherwise = rest.iter().find(|child| child.kind() == "else_clause");
+        let failing = otherwise.and_then(|clause| self.failing_inside(*clause));
+        let failing = failing.or_else(|| then.iter().copied().find(|child| self.fails(*child)));
+        if let Some(failing) = failing {
+            self.fails_by(failing, node, status);
+        }
+        // A branch that only tells something has no status of its own.
+        let mut all = Seen::default();
         for child in then.into_iter().chain(rest) {
-            let seen = self.statement(child);
+            let seen = self.only_if(status, |walk| walk.statement(child));
             self.checked(child, seen.status);
             all.output |= seen.output;
             all.status |= seen.status;
         }
-        // A branch that only tells something has no status of its own.
         all
     }
 
@@ -451,12 +496,12 @@ impl<'t> Walk<'t> {
         let subject = subject.unwrap_or_default();
         let mut all = Seen::default();
         for item in children_of(node).into_iter().filter(|child| child.kind() == "case_item") {
-            if self.fails_inside(item) {
-                self.asserts(node, subject);
+            if let Some(failing) = self.failing_inside(item) {
+                self.fails_by(failing, node, subject);
             }
             let patterns = fields_of(item, "value");
             for child in statements_in(item).into_iter().filter(|child| !patterns.contains(child)) {
-                let seen = self.statement(child);
+                let seen = self.only_if(subject, |walk| walk.statement(child));
                 self.checked(child, seen.status);
                 all.output |= seen.output;
                 all.status |= seen.status | subject;
@@ -466,10 +511,11 @@ impl<'t> Walk<'t> {
     }
 
     fn repeat(&mut self, node: Node<'t>) -> Seen {
-        if let Some(condition) = node.child_by_field_name("condition") {
-            self.as_condition(|walk| walk.statement(condition));
-        }
-        self.children(node, "do_group")
+        let condition = node.child_by_field_name("condition");
+        let status = condition.map_or(Facts::NONE, |condition| {
+            self.as_condition(|walk| walk.statement(condition)).status
+        });
+        self.only_if(status, |walk| walk.children(node, "do_group"))
     }
 
     fn loop_variable(&mut self, node: Node<'t>) {
@@ -491,8 +537,37 @@ impl<'t> Walk<'t> {
         self.fails_within(node, MAX_CALLS)
     }
 
-    fn fails_inside(&self, node: Node<'t>) -> bool {
-        statements_in(node).into_iter().any(|child| self.fails(child))
+    fn failing_inside(&self, node: Node<'t>) -> Option<Node<'t>> {
+        statements_in(node).into_iter().find(|child| self.fails(*child))
+    }
+
+    /// Depending on this, a statement is reached that fails: the script, or the function that it stands in.
+    fn fails_by(&mut self, failing: Node<'t>, node: Node<'t>, status: Facts) {
+        match self.calls > 0 && returns(failing, self.script) {
+            true => self.returned |= status,
+            false => self.asserts(node, status),
+        }
+    }
+
+    /// `(( n++ ))` sets what it names, depending on what leads there.
+    fn calculated(&mut self, node: Node<'t>) {
+        let text = self.text(node);
+        let sets = ["++", "--", "+=", "-="].iter().any(|sign| text.contains(sign));
+        if sets
+            || text
+                .replace("==", "")
+                .replace("!=", "")
+                .replace("<=", "")
+                .replace(">=", "")
+                .contains('=')
+        {
+            let names = text.split(|c: char| !(c.is_alphanumeric() || c == '_'));
+            for name in
+                names.filter(|name| name.starts_with(|c: char| c.is_alphabetic() || c == '_'))
+            {
+                *self.variables.entry(name.to_owned()).or_default() |= self.under;
+            }
+        }
     }
 
     fn fails_within(&self, node: Node<'t>, calls: usize) -> bool {
@@ -550,6 +625,37 @@ fn children_of<'t>(node: Node<'t>) -> Vec<Node<'t>> {
 fn fields_of<'t>(node: Node<'t>, name: &str) -> Vec<Node<'t>> {
     let mut cursor = node.walk();
     node.children_by_field_name(name, &mut cursor).collect()
+}
+
+/// Whether a statement runs in the background.
+fn in_background(node: Node<'_>) -> bool {
+    node.next_sibling().is_some_and(|next| next.kind() == "&")
+}
+
+fn first_words<'t>(node: Node<'_>, script: &'t str) -> (&'t str, Option<&'t str>) {
+    let text = script.get(node.byte_range()).unwrap_or_default();
+    let mut words = text.split_whitespace();
+    (words.next().unwrap_or_default(), words.next())
+}
+
+/// `return`, by itself.
+fn is_return(node: Node<'_>, script: &str) -> bool {
+    node.kind() == "command" && first_words(node, script).0 == "return"
+}
+
+/// Whether a statement that fails returns from a function.
+fn returns(node: Node<'_>, script: &str) -> bool {
+    is_return(node, script)
+        || matches!(
+            node.kind(),
+            "compound_statement" | "list" | "redirected_statement" | "do_group"
+        ) && statements_in(node).iter().any(|child| returns(*child, script))
+}
+
+/// `exec` with a command: the shell goes on no further.
+fn replaces_shell(node: Node<'_>, script: &str) -> bool {
+    let (name, next) = first_words(node, script);
+    node.kind() == "command" && name == "exec" && next.is_some()
 }
 
 /// `exit`, by itself.

@@ -283,15 +283,15 @@ impl PermissionDialog {
     }
 
     fn checks(&self, columns: usize, look: &Look<'_>) -> Vec<Line<'static>> {
+        // Whole: a hash is compared.
         let row = |check: &String| {
             let role = if check.contains("not found") { Role::Warning } else { Role::Success };
-            let text = truncate(&one_line(check), columns);
-            Line::from(Span::styled(text, look.theme.style(role)))
+            text_rows(&one_line(check), columns, look, role)
         };
         let links = self.request.links.iter();
         // Whole: the end is where it leads.
         let links = links.flat_map(|link| text_rows(&one_line(link), columns, look, Role::Warning));
-        self.request.checks.iter().map(row).chain(links).collect()
+        self.request.checks.iter().flat_map(row).chain(links).collect()
     }
 
     fn why(&self, columns: usize, most: usize, look: &Look<'_>) -> Vec<Line<'static>> {

@@ -65,7 +65,7 @@ fn every_step_of_a_plan_can_be_read() {
             (1..=99).map(|number| format!("{number}. do part {number}\n")).collect();
         stage.hears(ask(plan(&steps, "success criteria: 1 found")));
         let mut seen = stage.text();
-        for _ in 0..60 {
+        for _ in 0..120 {
             stage.press("pagedown");
             seen.push_str(&stage.text());
         }

@@ -64,7 +64,8 @@ fn a_new_version_of_the_plan_needs_an_approval_and_tests_of_its_own() {
     ok(&project, &["phase", "planning"]);
     let told = refused(&project, &["phase", "implement"]);
     assert!(told.contains("no approved plan"), "{told}");
-    ok(&project, &["plan", "edit", "1", "--file", file.to_str().unwrap()]);
+    // The version that was made for this round is still there.
+    assert_eq!(project.sql("SELECT status FROM plans ORDER BY id"), ["superseded", "draft"]);
     says_yes(&project, &["plan", "approve"]);
     ok(&project, &["phase", "test"]);
     assert!(refused(&project, &["phase", "verify"]).contains("SC-2 has no test"));
@@ -121,6 +122,27 @@ fn nobody_approves_while_a_command_of_the_conversation_runs() {
     assert!(
         refused_at_terminal(&project, &["report", "approve"]).contains("cannot move from test")
     );
+}
+
+#[test]
+fn an_unknown_phase_allows_nothing() {
+    let project = with_plan(PLAN);
+    project.sql("UPDATE conversations SET phase = 'foo'");
+    let said = project.refused("Write", json!({"file_path": "x", "content": "x"}));
+    assert!(said.contains("planning"), "{said}");
+    ok(&project, &["phase", "planning"]);
+}
+
+#[test]
+fn a_test_of_another_conversation_is_not_touched() {
+    let project = at_test(&right());
+    let id = adds_test(&project, "adds", &adds());
+    project.sql("INSERT INTO conversations(id, project_dir) VALUES ('other', '/tmp')");
+    let told = ona(&project, &["test", "remove", &id, "--conversation", "other"]);
+    assert_eq!(told.code, Some(2), "{}", told.stdout);
+    assert!(told.stderr.contains("of another conversation"), "{}", told.stderr);
+    ok(&project, &["test", "remove", &id]);
+    assert!(ona(&project, &["test", "remove", &id]).stderr.contains("taken out already"));
 }
 
 #[test]

@@ -195,6 +195,32 @@ fn plan_turns_the_mode_on_again_that_was_changed_in_planning() {
 }
 
 #[test]
+fn a_plan_is_edited_in_the_editor_and_a_word_does_not_withdraw_an_approved_one() {
+    let (project, server) = planned(&crate::plan());
+    let editor = project.file("editor.sh", "#!/bin/sh\nsed -i 's/prints x/prints y/' \"$1\"\n");
+    let options = with(&server).env("EDITOR", &format!("sh {editor}"));
+    let pty = start_in(&project, &[], options);
+    pty.line("/plan do it");
+    pty.wait_for("Approve this plan?");
+    pty.send("n");
+    pty.wait_for("We go on.");
+    ready(&pty);
+    answers(&pty, "/plan edit", "plan 2 is a draft, made from plan 1");
+    ready(&pty);
+    assert!(project.sql("SELECT content FROM plans WHERE id = 2")[0].contains("prints y"));
+    pty.line("/plan approve");
+    pty.wait_for("Approve plan 2?");
+    pty.send("1");
+    pty.wait_whole("approved plan 2");
+    ready(&pty);
+    pty.line("/plan apprve");
+    pty.wait_for("The approved plan is withdrawn.");
+    pty.send("2");
+    ready(&pty);
+    assert_eq!(project.sql("SELECT status FROM plans WHERE id = 2"), ["approved"]);
+}
+
+#[test]
 fn words_send_a_plan_back() {
     let (project, server) = planned(&crate::plan());
     let pty = start(&project, &server, &[]);

@@ -47,7 +47,7 @@ impl<'t> Walk<'t> {
         {
             self.product.insert(name.clone());
         }
-        let facts = self.value(value);
+        let facts = self.value(value) | self.under;
         let status = if has_substitution(value) { self.last } else { Facts::NONE };
         match self.text(node).contains("+=") {
             true => *self.variables.entry(name.clone()).or_default() |= facts,
@@ -108,6 +108,15 @@ impl<'t> Walk<'t> {
                 .copies
                 .iter()
                 .any(|copy| name == *copy || name.starts_with(&format!("{copy}/")));
+        if is_product && self.written.contains(&name) {
+            let text = format!("{name}, which the script has written,");
+            self.faults.push(LintFault::Mocks { line: line_of(node), text });
+        }
+        if let Some(program) = runs_for_each(&name, &words)
+            && words[program].product
+        {
+            return self.product_runs(&words);
+        }
         let role = if is_product { None } else { tables::role(&name) };
         let program = name.rsplit('/').next().unwrap_or(&name);
         let simple = Simple { line: line_of(node), program, role, words: &words };
@@ -120,7 +129,7 @@ impl<'t> Walk<'t> {
         match role {
             None => self.product_runs(&words),
             Some(Role::Compares) => {
-                let facts = match matches_everything(program, &words) {
+                let facts = match matches_everything(program, &self.resolved(&words)) {
                     true => Facts::NONE,
                     false => given | self.operands(program, arguments),
                 };
@@ -134,7 +143,20 @@ impl<'t> Walk<'t> {
                         self.files.insert(word.plain.clone(), facts);
                     }
                 }
-                let status = if facts.has(Facts::FILE) { Facts::FILE } else { Facts::NONE };
+                // Some of them also say what they found.
+                let says = match program {
+                    "awk" | "gawk" | "mawk" => words.iter().any(|word| word.plain.contains("exit")),
+                    "sort" => words.iter().any(|word| {
+                        matches!(word.plain.as_str(), "--check")
+                            || is_short(&word.plain, &['c', 'C'])
+                    }),
+                    _ => false,
+                };
+                let status = match says {
+                    true => facts,
+                    false if facts.has(Facts::FILE) => Facts::FILE,
+                    false => Facts::NONE,
+                };
                 Seen { status, output: facts }
             }
             Some(Role::Inspects) => Seen { status: Facts::FILE, output: given | Facts::FILE },
@@ -200,7 +222,9 @@ impl<'t> Walk<'t> {
             before.push((name.to_owned(), self.variables.insert(name.to_owned(), all)));
         }
         self.calls += 1;
-        let seen = self.sequence(body);
+        let returned = std::mem::take(&mut self.returned);
+        let mut seen = self.sequence(body);
+        seen.status |= std::mem::replace(&mut self.returned, returned);
         self.calls -= 1;
         for (name, facts) in before {
             match facts {
@@ -261,11 +285,31 @@ impl<'t> Walk<'t> {
                     | arguments
                         .iter()
                         .fold(Facts::NONE, |all, one| all | self.value(*one) | self.captured(*one));
-                let facts = given | self.inside_text(&code) | code::looks_at(&code);
+                if let Some(text) = code::opens_product(&code) {
+                    self.faults.push(LintFault::ReadsSource { line: line_of(node), text });
+                }
+                // The files behind the code are read.
+                let behind = arguments.get(inline.map_or(0, |at| at.saturating_add(2))..);
+                let files = behind.into_iter().flatten().filter(|node| {
+                    let text = plain(self.text(**node));
+                    text.contains('.') && !text.starts_with(['-', '$'])
+                });
+                let read = files.fold(Facts::NONE, |all, node| all | self.file(*node));
+                let facts = given | read | self.inside_text(&code) | code::looks_at(&code);
+                if code::runs_product(&code) {
+                    let ran = self.product_runs(words);
+                    return Seen { status: facts | ran.status, output: facts | ran.output };
+                }
                 Seen { status: facts, output: facts }
             }
             None => {
                 let module = words.iter().any(|word| word.plain == "-m");
+                if let Some(word) =
+                    words.iter().find(|word| word.product && self.written.contains(&word.plain))
+                {
+                    let text = format!("{}, which the script has written,", word.plain);
+                    self.faults.push(LintFault::Mocks { line: line_of(node), text });
+                }
                 if words.iter().any(|word| word.product) || in_product || module {
                     return self.product_runs(words);
                 }
@@ -342,6 +386,18 @@ impl<'t> Walk<'t> {
         }
     }
 
+    /// The words, with what variables of the script were set to.
+    fn resolved(&self, words: &[Word]) -> Vec<Word> {
+        let value = |word: &Word| {
+            let name = word.plain.strip_prefix('$')?.trim_matches(['{', '}']);
+            Some(plain(self.values.get(name)?))
+        };
+        words
+            .iter()
+            .map(|word| Word { plain: value(word).unwrap_or(word.plain.clone()), ..word.clone() })
+            .collect()
+    }
+
     /// A copy of the product is the product.
     pub(super) fn copied(&mut self, words: &[Word]) {
         let operands: Vec<&Word> =
@@ -382,6 +438,34 @@ impl<'t> Walk<'t> {
         }
         text
     }
+}
+
+/// Which word is the program that `xargs` and `find` run.
+fn runs_for_each(name: &str, words: &[Word]) -> Option<usize> {
+    let place =
+        |wanted: &[&str]| words.iter().position(|word| wanted.contains(&word.plain.as_str()));
+    match name {
+        "find" => place(&["-exec", "-execdir", "-ok", "-okdir"]).map(|at| at + 1),
+        "xargs" => {
+            let mut at = 0;
+            while let Some(word) = words.get(at).filter(|word| word.plain.starts_with('-')) {
+                // Some take a value of their own.
+                at += if matches!(word.plain.as_str(), "-n" | "-P" | "-I" | "-L" | "-d" | "-s") {
+                    2
+                } else {
+                    1
+                };
+            }
+            Some(at)
+        }
+        _ => None,
+    }
+    .filter(|at| *at < words.len())
+}
+
+/// Whether a word is an option with one of these letters.
+fn is_short(word: &str, letters: &[char]) -> bool {
+    word.strip_prefix('-').is_some_and(|rest| !rest.starts_with('-') && rest.contains(letters))
 }
 
 fn has_substitution(node: Node<'_>) -> bool {
