@@ -185,7 +185,7 @@ pub(crate) async fn custom_line(
         args: vec!["-c".into(), command.into()],
         cwd: &session.gate.place().project_dir,
         env: session.gate.governance.host.child_env.clone(),
-        credentials: false,
+        inherits: ona_sandbox::Inherits::AllButCredentials,
         confined: None,
         marker: Some(Marker::of_call(&id)),
         stdin: input.to_string().into_bytes(),

@@ -6,6 +6,7 @@ use ona_engine::Agent;
 use ona_engine::test_author::{AuthorError, write_tests};
 use ona_front::{CoreEnd, Event, Reply};
 use ona_gate::governance::NoLevel;
+use ona_phases::generation::counted;
 use ona_phases::machine::{Missing, Work};
 use ona_phases::report::Report;
 use ona_phases::run::{self, Batch};
@@ -100,7 +101,7 @@ async fn generate(
     let told = |progress: ona_engine::test_author::Progress| tell(front, progress.to_string());
     let written = write_tests(work, agent.model_handle(), &told, cancel).await;
     let outcome = written?.outcome;
-    let written = format!("{} tests in {} answers", outcome.tests.len(), outcome.attempts);
+    let written = counted(outcome.tests.len(), outcome.attempts);
     match outcome.uncovered.is_empty() {
         true => Ok(format!("{written}; /test run runs them")),
         false => Err(TestingError::Uncovered { written, uncovered: outcome.uncovered }),

@@ -73,7 +73,7 @@ impl ApiKeyHelper {
             args: vec!["-c".into(), command.into()],
             cwd: dir,
             env: Vec::new(),
-            credentials: false,
+            inherits: ona_sandbox::Inherits::AllButCredentials,
             confined: None,
             marker: None,
             stdin: Vec::new(),

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use ona_phases::blindness::{Basis, BlindnessError, Leak, Written};
 use ona_phases::brief::{Brief, SYSTEM};
-use ona_phases::generation::{Generation, Next, Outcome};
+use ona_phases::generation::{Generation, Next, Outcome, counted};
 use ona_phases::machine::{Missing, Work};
 use ona_provider::{AskError, Block, Message, Request};
 use ona_store::{NewGeneration, NewSession, Seat, Step, StoreError};
@@ -45,12 +45,15 @@ impl std::fmt::Display for Progress {
         match self {
             Self::Blind(compared) => write!(
                 f,
-                "compared the author's input with {compared} files, commits and messages since the approval: none is in it"
+                "compared the author's input with what was written since the approval (files, commits and messages: {compared}): none is in it"
             ),
             Self::Asked(model, 1) => write!(f, "{model} is asked for tests"),
             Self::Asked(model, number) => write!(f, "{model} is asked again ({number})"),
             Self::Answered { accepted, refused } => {
-                write!(f, "{accepted} tests can be used")?;
+                match accepted {
+                    1 => f.write_str("1 test can be used")?,
+                    many => write!(f, "{many} tests can be used")?,
+                }
                 refused.iter().try_for_each(|fault| write!(f, "\n  refused: {fault}"))
             }
         }
@@ -236,7 +239,7 @@ fn said(kind: EntryType, text: &str) -> Entry {
 }
 
 fn summary(outcome: &Outcome) -> String {
-    let mut text = format!("{} tests in {} answers", outcome.tests.len(), outcome.attempts);
+    let mut text = counted(outcome.tests.len(), outcome.attempts);
     if !outcome.uncovered.is_empty() {
         text.push_str(&format!("; without a test: {}", outcome.uncovered.join(", ")));
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ona_policy::secrets::Redactor;
-use ona_sandbox::{Captured, ChildOutcome, ChildSpec, Ending, Marker};
+use ona_sandbox::{Captured, ChildOutcome, ChildSpec, Ending, Inherits, Marker};
 use ona_types::ToolUseId;
 use tokio_util::sync::CancellationToken;
 
@@ -88,7 +88,10 @@ pub(crate) async fn run_command(
             cwd,
             env: environment(host, call, env),
             // S0 §5.11: the whole environment, unless the operator confines them.
-            credentials: host.confined.is_none(),
+            inherits: match host.confined {
+                None => Inherits::Everything,
+                Some(_) => Inherits::AllButCredentials,
+            },
             confined: host.confined.as_deref(),
             marker: Some(marker.clone()),
             stdin: format!("{input}\n").into_bytes(),

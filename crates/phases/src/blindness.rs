@@ -239,7 +239,13 @@ async fn known(root: &Path, base: Option<&str>) -> bool {
     }
 }
 
-/// What is no text has no words.
+/// The text of a file, also if it is in another encoding or has other bytes in it: words are words. `None` if it has none.
 fn as_text(bytes: Vec<u8>) -> Option<String> {
-    String::from_utf8(bytes).ok().filter(|text| !text.contains('\0'))
+    // UTF-16 has a zero in every other place.
+    let zeros = bytes.iter().filter(|byte| **byte == 0).count();
+    let text = match zeros * 3 > bytes.len() && !bytes.is_empty() {
+        true => bytes.into_iter().filter(|byte| *byte != 0).map(char::from).collect(),
+        false => String::from_utf8_lossy(&bytes).replace('\0', " "),
+    };
+    text.contains(char::is_alphanumeric).then_some(text)
 }

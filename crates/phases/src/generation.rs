@@ -48,6 +48,31 @@ pub struct Outcome {
     pub attempts: usize,
 }
 
+/// How many tests and answers, in words.
+pub fn counted(tests: usize, answers: usize) -> String {
+    let tests = if tests == 1 { "1 test".to_owned() } else { format!("{tests} tests") };
+    let answers = if answers == 1 { "1 answer".to_owned() } else { format!("{answers} answers") };
+    format!("{tests} in {answers}")
+}
+
+/// Why a name cannot be used: it stands in one line of a report.
+pub fn name_fault(name: &str) -> Option<&'static str> {
+    const MAX_NAME: usize = 120;
+    match name.trim() {
+        "" => Some("its name is empty"),
+        name if name.chars().any(|c| c.is_control() || is_hidden(c)) => {
+            Some("its name has control characters")
+        }
+        name if name.chars().count() > MAX_NAME => Some("its name is longer than 120 characters"),
+        _ => None,
+    }
+}
+
+/// Characters that change the direction of what follows, or are not seen.
+fn is_hidden(c: char) -> bool {
+    matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+}
+
 impl<'c> Generation<'c> {
     /// Begins one for these criteria.
     pub fn new(criteria: &'c [Criterion]) -> Self {
@@ -116,9 +141,7 @@ impl<'c> Generation<'c> {
                 ));
             }
         }
-        if test.name.trim().is_empty() {
-            faults.push("its name is empty".to_owned());
-        }
+        faults.extend(name_fault(&test.name).map(str::to_owned));
         faults.extend(linted.faults.iter().map(ToString::to_string));
         let is_there =
             |one: &BehavioralTest| one.criterion == test.criterion && one.script == test.script;

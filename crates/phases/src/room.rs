@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ona_sandbox::confine::{Confined, Network, Sockets};
-use ona_sandbox::{ChildOutcome, ChildSpec, Marker, SpawnError};
+use ona_sandbox::{ChildOutcome, ChildSpec, Inherits, Marker, SpawnError};
 use ona_store::Store;
 use ona_types::{SandboxLevel, ToolUseId};
 use tempfile::TempDir;
@@ -14,6 +14,35 @@ use tokio_util::sync::CancellationToken;
 
 /// The shells that are looked for.
 const BASH: [&str; 3] = ["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash"];
+
+/// What a test gets of the operator's environment: where programs are, and what language they speak. Anything else could be a
+/// secret.
+const INHERITED: [&str; 24] = [
+    "PATH",
+    "LANG",
+    "LC_CTYPE",
+    "TERM",
+    "SHELL",
+    "USER",
+    "LOGNAME",
+    "CARGO_HOME",
+    "RUSTUP_HOME",
+    "RUSTUP_TOOLCHAIN",
+    "GOROOT",
+    "GOPATH",
+    "GOFLAGS",
+    "JAVA_HOME",
+    "ANDROID_HOME",
+    "DOTNET_ROOT",
+    "NVM_DIR",
+    "NODE_PATH",
+    "PYENV_ROOT",
+    "VIRTUAL_ENV",
+    "GEM_HOME",
+    "GEM_PATH",
+    "RBENV_ROOT",
+    "ASDF_DIR",
+];
 
 /// The limit for a file that a test writes, in MB, where the settings have none.
 const MAX_FILE_MB: u64 = 1024;
@@ -105,7 +134,7 @@ impl Room {
             args: vec![script.into()],
             cwd: job.cwd.unwrap_or(&dir.work),
             env,
-            credentials: false,
+            inherits: Inherits::Only(&INHERITED),
             confined: Some(&confined),
             marker: Some(Marker::of_call(&ToolUseId::generate())),
             stdin: Vec::new(),

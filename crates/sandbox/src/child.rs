@@ -7,6 +7,7 @@ use std::pin::pin;
 use std::process::Stdio;
 use std::time::Duration;
 
+use crate::handover::handed_over;
 use nix::sys::signal::Signal;
 use ona_types::{CREDENTIAL_HANDOVER, CREDENTIAL_VARIABLES};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
@@ -15,7 +16,6 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::confine::{Confined, Held, Refused};
-use crate::handover::handed_over;
 use crate::kill::{Known, Marker, TERM_GRACE, kill_tree, signal_group};
 use crate::own_session::own_session;
 
@@ -34,8 +34,8 @@ pub struct ChildSpec<'a> {
     pub cwd: &'a Path,
     /// Variables on top of the inherited environment.
     pub env: Vec<(OsString, OsString)>,
-    /// Whether it inherits the variables with ona's own credentials.
-    pub credentials: bool,
+    /// What it inherits of ona's environment.
+    pub inherits: Inherits,
     /// What it may touch; everything if `None`.
     pub confined: Option<&'a Confined>,
     /// A marker in its environment, by which everything it starts can be found.
@@ -55,6 +55,17 @@ pub struct Captured {
     pub bytes: Vec<u8>,
     /// Whether more came.
     pub truncated: bool,
+}
+
+/// What a child inherits of ona's environment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Inherits {
+    /// All of it, with the credentials that ona keeps out of it.
+    Everything,
+    /// All of it but ona's own credentials.
+    AllButCredentials,
+    /// These variables.
+    Only(&'static [&'static str]),
 }
 
 /// How a child ended.
@@ -122,10 +133,18 @@ pub async fn run_observed(
         }
     };
     let mut command = Command::from(command);
-    if spec.credentials {
-        command.env_remove(CREDENTIAL_HANDOVER).envs(handed_over()).envs(spec.env.iter().cloned());
-    } else {
-        without_credentials(command.as_std_mut(), &spec.env);
+    match spec.inherits {
+        Inherits::Everything => {
+            command
+                .env_remove(CREDENTIAL_HANDOVER)
+                .envs(handed_over())
+                .envs(spec.env.iter().cloned());
+        }
+        Inherits::AllButCredentials => without_credentials(command.as_std_mut(), &spec.env),
+        Inherits::Only(names) => {
+            let kept = names.iter().filter_map(|name| Some((*name, std::env::var_os(name)?)));
+            command.env_clear().envs(kept).envs(spec.env.iter().cloned());
+        }
     }
     own_session(command.as_std_mut());
     let mut child = command
@@ -307,7 +326,7 @@ mod tests {
             args: vec!["-c".into(), command.into()],
             cwd: Path::new("/"),
             env: Vec::new(),
-            credentials: false,
+            inherits: Inherits::AllButCredentials,
             confined: None,
             marker: None,
             stdin: Vec::new(),

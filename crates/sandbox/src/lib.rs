@@ -21,7 +21,7 @@ mod owner;
 mod supervise;
 
 pub use child::{
-    Captured, ChildOutcome, ChildSpec, Ending, OnOutput, SpawnError, run, run_observed,
+    Captured, ChildOutcome, ChildSpec, Ending, Inherits, OnOutput, SpawnError, run, run_observed,
     start_detached,
 };
 pub use editor::{STOP_AND_CONTINUE, edit, end_editor, suspend};

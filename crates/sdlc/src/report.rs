@@ -104,7 +104,14 @@ fn show(cli: &Options, args: &ReportArgs) -> Result<ExitCode, CliError> {
         .map_err(|error| CliError::usage(format!("{}: {error}", file.display())))?;
     replace(file, text.as_bytes(), &ReplaceOptions::default().resolved())
         .map_err(|error| CliError::failed(format!("cannot write {}: {error}", file.display())))?;
-    done(&format!("wrote {}\n", file.display()))
+    let root = ona_phases::plans::work_tree(&work.project);
+    let note = match file.starts_with(&root) {
+        true => {
+            "note: it lies in the work tree, so the results of the tests are stale now, unless git ignores it\n"
+        }
+        false => "",
+    };
+    done(&format!("wrote {}\n{note}", file.display()))
 }
 
 fn of(state: &State) -> Result<Report, CliError> {

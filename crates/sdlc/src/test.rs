@@ -9,6 +9,7 @@ use ona_cli::output::{complain, plain, print};
 use ona_cli::{CliError, Options, bootstrap, record, secrets};
 use ona_engine::test_author::{AuthorError, Progress, write_tests};
 use ona_phases::coverage::{Known, Matrix, Tested};
+use ona_phases::generation::{counted, name_fault};
 use ona_phases::lint::{MAX_SCRIPT, lint};
 use ona_phases::machine::{State, Work};
 use ona_phases::plans::Approved;
@@ -182,9 +183,8 @@ fn generate(cli: &Options, work: &Work<'_>, as_json: bool) -> Result<ExitCode, C
     };
     if !as_json {
         text.push_str(&format!(
-            "{} tests in {} answers; the author's session is {}\n",
-            outcome.tests.len(),
-            outcome.attempts,
+            "{}; the author's session is {}\n",
+            counted(outcome.tests.len(), outcome.attempts),
             written.seat.session
         ));
     }
@@ -433,6 +433,10 @@ fn add(work: &Work<'_>, file: &Path, name: Option<&str>) -> Result<ExitCode, Cli
     }
     let stem = || file.file_stem().map(|stem| stem.to_string_lossy().into_owned());
     let name = name.map(str::to_owned).or_else(stem).unwrap_or_default();
+    if let Some(fault) = name_fault(&name) {
+        return Err(CliError::usage(format!("the test was not added: {fault}"))
+            .hint("--name gives it another one"));
+    }
     let test = NewTest {
         criterion: header.criterion.clone(),
         surface: header.surface.to_string(),

@@ -137,7 +137,7 @@ fn job(
             args: shell.args.clone(),
             cwd: &cwd,
             env: shell.env.clone(),
-            credentials: false,
+            inherits: ona_sandbox::Inherits::AllButCredentials,
             confined: confined.as_deref(),
             marker: Some(marker),
             stdin: Vec::new(),

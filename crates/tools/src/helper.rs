@@ -47,7 +47,7 @@ pub(crate) async fn read_aside(
         args: command.iter().map(OsString::from).collect(),
         cwd: Path::new("/"),
         env: cx.host.child_env.clone(),
-        credentials: false,
+        inherits: ona_sandbox::Inherits::AllButCredentials,
         confined: None,
         marker: None,
         stdin: document,

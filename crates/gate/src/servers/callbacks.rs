@@ -42,7 +42,7 @@ impl ServerCallbacks for GateCallbacks {
                 args: vec!["-c".into(), command.into()],
                 cwd: &self.gate.place().project_dir,
                 env: self.gate.governance.host.child_env.clone(),
-                credentials: false,
+                inherits: ona_sandbox::Inherits::AllButCredentials,
                 confined: None,
                 marker: None,
                 stdin: Vec::new(),

@@ -90,7 +90,7 @@ fn printed(program: &str, args: &[&str]) -> Option<Vec<u8>> {
         args: args.iter().map(Into::into).collect(),
         cwd: Path::new("/"),
         env: Vec::new(),
-        credentials: false,
+        inherits: ona_sandbox::Inherits::AllButCredentials,
         confined: None,
         marker: None,
         stdin: Vec::new(),

@@ -309,7 +309,7 @@ pub(super) fn child<'r>(
         args: all,
         cwd: root,
         env: env.collect(),
-        credentials: false,
+        inherits: ona_sandbox::Inherits::AllButCredentials,
         confined: None,
         marker: None,
         stdin: stdin.to_vec(),

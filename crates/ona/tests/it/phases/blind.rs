@@ -60,6 +60,25 @@ fn work_that_a_later_plan_quotes_stops_the_generation_in_every_disguise() {
 }
 
 #[test]
+fn work_in_another_encoding_is_compared_too() {
+    let line = "const readItems = () => readFileSync('todo.txt', 'utf8').trimEnd().split('\\n');";
+    let mut latin = WRONG.as_bytes().to_vec();
+    latin.extend(b"// caf\xe9\n");
+    let zero = [WRONG.as_bytes(), b"// \0\n"].concat();
+    let wide: Vec<u8> = WRONG.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    for bytes in [latin, zero, wide] {
+        let project = at_test(WRONG);
+        project.file("todo.mjs", bytes);
+        submits(&project, &format!("{PLAN}\n{line}\n"));
+        says_yes(&project, &["plan", "approve"]);
+        ok(&project, &["--transition", "test"]);
+        let server = author(&[&both_tests()]);
+        let ran = generates(&project, &server);
+        assert_eq!((ran.code, server.requests().len()), (Some(1), 0), "{}", ran.stdout);
+    }
+}
+
+#[test]
 fn a_page_that_shows_the_code_of_an_earlier_round_stops_the_generation_and_an_honest_one_does_not()
 {
     let usage = "usage: todo.mjs add TEXT (adds a line to the list of things to do in todo.txt) or todo.mjs list";

@@ -84,7 +84,7 @@ fn each_run_starts_empty_and_without_the_operators_secrets() {
         "import { existsSync, writeFileSync } from 'node:fs';\n\
          const seen = existsSync('mark') || existsSync(`${process.env.HOME}/mark`);\n\
          writeFileSync('mark', ''); writeFileSync(`${process.env.HOME}/mark`, '');\n\
-         console.log(seen ? 'old' : 'new', process.env.ANTHROPIC_API_KEY ?? 'no key');\n",
+         console.log(seen ? 'old' : 'new', process.env.ANTHROPIC_API_KEY ?? process.env.DB_PASSWORD ?? 'no key');\n",
     );
     let parts = [
         "",
@@ -92,7 +92,9 @@ fn each_run_starts_empty_and_without_the_operators_secrets() {
         "[ \"$OUT\" = 'new no key' ] || { echo \"$OUT\"; exit 1; }",
     ];
     adds_test(&project, "empty", &script("SC-1", "process_output", parts));
-    let ran = run(project.ona(["test", "run"]).env("ANTHROPIC_API_KEY", "sk-test-key-of-runs"));
+    let mut command = project.ona(["test", "run"]);
+    command.env("ANTHROPIC_API_KEY", "sk-test-key-of-runs").env("DB_PASSWORD", "hunter2");
+    let ran = run(&mut command);
     assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
     let level = project.sql("SELECT DISTINCT level FROM behavioral_runs").concat();
     assert_ne!(level, "none");
@@ -149,4 +151,39 @@ fn scripts_are_linted_alone_and_before_they_are_added() {
     assert!(refused(&project, &["phase", "verify"]).contains("ADD has no test"));
     assert!(ok(&project, &["test", "show", &id]).contains("does not count"));
     assert_eq!(ona(&project, &["test", "show", "99"]).code, Some(2));
+}
+
+#[test]
+fn names_of_tests_stand_in_one_line() {
+    let project = at_test(&right());
+    let file = project.home().join("t.sh");
+    std::fs::write(&file, adds()).unwrap();
+    let file = file.to_str().unwrap();
+    for (name, why) in [
+        ("good\npassed", "control"),
+        ("\u{1b}[2J", "control"),
+        ("a\u{202e}b", "control"),
+        (" ", "empty"),
+    ] {
+        let told = ona(&project, &["test", "add", file, "--name", name]);
+        assert_eq!(told.code, Some(2), "{name:?}");
+        assert!(told.stderr.contains(why), "{name:?}: {}", told.stderr);
+    }
+    let forged =
+        json!({"tests": [test("ADD", "file_state", "good\npassed  FAKE", &adds())]}).to_string();
+    let server = author(&[&forged; 4]);
+    assert_eq!(generates(&project, &server).code, Some(1));
+    assert!(server.requests()[1].last_said().contains("control characters"));
+}
+
+#[test]
+fn what_the_sandbox_refused_is_told_without_advice() {
+    let project = one_test(
+        "import { writeFileSync } from 'node:fs';\ntry { writeFileSync(`${import.meta.dirname}/x`, ''); } catch { console.log('1. milk'); }\n",
+        "grep -q milk <<< \"$OUT\" || exit 1",
+    );
+    assert_eq!(runs(&project, &[]), "passed|");
+    let printed = project.sql("SELECT stderr FROM behavioral_runs").concat();
+    assert!(printed.starts_with("[sandbox] refused writing"), "{printed}");
+    assert!(!printed.contains("allowWrite"), "{printed}");
 }
