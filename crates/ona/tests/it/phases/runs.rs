@@ -171,7 +171,7 @@ fn names_of_tests_stand_in_one_line() {
     }
     let forged =
         json!({"tests": [test("ADD", "file_state", "good\npassed  FAKE", &adds())]}).to_string();
-    let server = author(&[&forged; 4]);
+    let server = author(&[forged.as_str(); 4]);
     assert_eq!(generates(&project, &server).code, Some(1));
     assert!(server.requests()[1].last_said().contains("control characters"));
 }
