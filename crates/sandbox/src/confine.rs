@@ -313,7 +313,7 @@ impl Confinement {
 impl Confinement {
     /// A write there that is refused, for those who want to know why.
     #[cfg(target_os = "linux")]
-    fn refused_write(&self, path: PathBuf) -> Refused {
+    fn refused_write(&self, path: &Path) -> Refused {
         // It is told and recorded as text.
         let path = PathBuf::from(path.to_string_lossy().into_owned());
         let lies_in = |all: &[PathBuf]| all.iter().any(|known| path.starts_with(known));

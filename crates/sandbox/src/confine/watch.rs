@@ -370,7 +370,7 @@ fn refusals(pid: u32, call: i64, args: &[u64; 6], rules: &Rules) -> Vec<Refused>
             _ => Wanted::There,
         };
         is_refused(pid, &path, wanted, FOLLOWS.contains(&call), rules)
-            .then(|| rules.allowed.refused_write(path))
+            .then(|| rules.allowed.refused_write(&path))
     });
     refused.collect()
 }

@@ -101,14 +101,12 @@ fn of_two_terminals_one_changes_the_phase() {
 fn nobody_approves_while_a_command_of_the_conversation_runs() {
     let project = todo_project();
     submits(&project, PLAN);
-    let me = format!(
-        "INSERT INTO running_calls(tool_use_id, session_id, tool_name, entry_id, owner)
+    let leftover = "INSERT INTO running_calls(tool_use_id, session_id, tool_name, entry_id, owner)
          SELECT 'toolu_running', session_id, 'Bash', 1, owner FROM (SELECT session_id,
              (SELECT json_extract(detail, '$.owner') FROM events WHERE event_type = 'tool.started' LIMIT 1) AS owner
-         FROM sessions LIMIT 1)"
-    );
+         FROM sessions LIMIT 1)";
     // The owner of the call that submitted the plan is gone, so this is only a leftover.
-    project.sql(&me);
+    project.sql(leftover);
     says_yes(&project, &["plan", "approve"]);
     // One that lives: the sleeping ona that an operator's own command has started.
     let call = json!({"tool": "Bash", "input": {"command": "touch up; until [ -e end ]; do sleep 0.05; done"}});

@@ -198,7 +198,7 @@ fn plan_turns_the_mode_on_again_that_was_changed_in_planning() {
 fn a_plan_is_edited_in_the_editor_and_a_word_does_not_withdraw_an_approved_one() {
     let (project, server) = planned(&crate::plan());
     let editor = project.file("editor.sh", "#!/bin/sh\nsed -i 's/prints x/prints y/' \"$1\"\n");
-    let options = with(&server).env("EDITOR", &format!("sh {editor}"));
+    let options = with(&server).env("EDITOR", format!("sh {editor}"));
     let pty = start_in(&project, &[], options);
     pty.line("/plan do it");
     pty.wait_for("Approve this plan?");
