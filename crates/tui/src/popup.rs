@@ -144,14 +144,18 @@ pub fn matching(commands: &[CommandInfo], typed: &str) -> Vec<CommandInfo> {
         if name == typed.to_lowercase() || command.is_called(typed) {
             return Some(0);
         }
-        if joined(&name).starts_with(&wanted) {
+        // Whoever types a separator means a name that has it.
+        if name.starts_with(&typed.to_lowercase()) {
             return Some(1);
         }
-        if command.aliases.iter().any(|alias| joined(alias).starts_with(&wanted)) {
+        if joined(&name).starts_with(&wanted) {
             return Some(2);
         }
+        if command.aliases.iter().any(|alias| joined(alias).starts_with(&wanted)) {
+            return Some(3);
+        }
         let words = name.split([':', '_', '-']).any(|word| word.starts_with(&wanted));
-        words.then_some(3)
+        words.then_some(4)
     };
     let mut ranked: Vec<(usize, &CommandInfo)> =
         commands.iter().filter_map(|command| Some((rank(command)?, command))).collect();
@@ -201,6 +205,14 @@ mod tests {
         assert_eq!(found("sett"), ["config"]);
         assert_eq!(found("xyz"), Vec::<String>::new());
         assert_eq!(found(""), ["release-notes", "config", "clear", "notes"]);
+    }
+
+    #[test]
+    fn a_separator_that_is_typed_is_meant() {
+        let all = [command("mcp", &[]), command("mcp__docs__greet", &[])];
+        assert_eq!(matching(&all, "mcp__")[0].name, "mcp__docs__greet");
+        assert_eq!(matching(&all, "mcpd")[0].name, "mcp__docs__greet");
+        assert_eq!(matching(&all, "mc")[0].name, "mcp");
     }
 
     #[test]
