@@ -12,6 +12,7 @@ use std::sync::Arc;
 use ona_hooks::{HookHost, HookLayer, HookPlane, HookWarning, collect};
 use ona_policy::secrets::Redactor;
 use ona_policy::{Anchors, Call, Permissions, Scope, Source};
+use ona_sandbox::confine::Confined;
 use ona_store::{Seat, StoreError};
 use ona_tools::{Host, Place};
 use ona_types::{PermissionMode, RuleValue, UpdateDestination};
@@ -232,8 +233,12 @@ impl Governance {
         }
         match self.confined() {
             Runs::Inside(confined, _) => self.hooks.confine(confined),
-            Runs::Outside(why, _) | Runs::Refused(why) => {
+            Runs::Outside(why, _) => {
                 self.warnings.push(format!("sandbox.hooks has no effect: {why}"));
+            }
+            Runs::Refused(why) => {
+                self.hooks.confine(Arc::new(Confined::impossible()));
+                self.warnings.push(format!("no hook will run: {why}"));
             }
             Runs::Nothing => {}
         }

@@ -431,6 +431,17 @@ impl Held {
 }
 
 impl Confined {
+    /// A sandbox that nothing starts in: for programs that must not run outside of one that is not to be had.
+    pub fn impossible() -> Self {
+        Self {
+            level: SandboxLevel::Bwrap,
+            helper: None,
+            own_program: None,
+            confinement: Confinement::default(),
+            limits: Limits::default(),
+        }
+    }
+
     /// A program as it runs at this level, and what has to be held until it has ended.
     pub fn command(
         &self,
@@ -593,6 +604,12 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
+
+    #[test]
+    fn in_an_impossible_sandbox_nothing_starts() {
+        let made = Confined::impossible().command(Path::new("/bin/true"), &[], Path::new("/"));
+        assert!(matches!(made, Err(ConfineError::Elsewhere(SandboxLevel::Bwrap))));
+    }
 
     #[test]
     fn links_that_a_command_could_have_made_are_left_out() {

@@ -80,13 +80,15 @@ impl Governance {
         Ok(Room { confined, project: project.to_owned(), env: self.host.child_env.clone() })
     }
 
-    /// What programs of servers may touch; everything if `None`. Where a minimum is demanded and not to be had, no session
-    /// starts.
+    /// What programs of servers may touch; everything if `None`.
     pub(crate) fn confined_servers(&self) -> Option<Confined> {
         if !self.sandbox.enabled || !self.sandbox.servers {
             return None;
         }
-        self.confined().confined().map(|confined| Confined::clone(confined))
+        match self.confined() {
+            Runs::Refused(_) => Some(Confined::impossible()),
+            runs => runs.confined().map(|confined| Confined::clone(confined)),
+        }
     }
 
     /// Which programs besides commands the settings confine, if any.

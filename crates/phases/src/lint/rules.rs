@@ -54,11 +54,9 @@ pub(super) fn faults(command: &Simple<'_>) -> Vec<LintFault> {
     }
     let changed = match (program, role) {
         ("cp" | "install" | "ln" | "rsync", _) => words.iter().rfind(|word| is_operand(word)),
-        // A directory for what the product needs.
-        ("mktemp" | "mkdir", _) if !words.iter().any(|word| word.plain.starts_with("$PROJECT")) => {
-            None
-        }
         ("mktemp", _) => None,
+        // A directory that a copy of the product's files may lie in.
+        ("mkdir", _) if !words.iter().any(|word| word.plain.starts_with("$PROJECT")) => None,
         (_, Some(Role::Changes)) => words.iter().find(|word| is_operand(word) && word.product),
         ("tee", _) => words.iter().find(|word| is_operand(word) && word.product),
         _ if in_place(program, words) => words.iter().find(|word| is_operand(word) && word.product),
